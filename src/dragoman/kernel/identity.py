@@ -1,0 +1,86 @@
+"""Ids, hashes and chance: the one reader of randomness (law 9).
+
+Ids are UUIDv7, lowercase, 36 characters; they sort by time and none is a secret. Secrets come from `secret`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+from typing import Protocol
+
+import uuid_utils
+
+
+class Chance(Protocol):
+    """Where ids, jitter and prompt ids come from; seeded in the simulation."""
+
+    def new_id(self) -> str:
+        """A fresh UUIDv7."""
+        ...
+
+    def token(self, characters: int) -> str:
+        """A short random word of `a-z2-7`, not a secret."""
+        ...
+
+    def fraction(self) -> float:
+        """Uniform in [0, 1)."""
+        ...
+
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+class SystemChance:
+    """The machine's randomness."""
+
+    def new_id(self) -> str:
+        """A fresh UUIDv7."""
+        return str(uuid_utils.uuid7())
+
+    def token(self, characters: int) -> str:
+        """A short random word of `a-z2-7`."""
+        return "".join(random.choices(_ALPHABET, k=characters))  # noqa: S311 - names a prompt item, guards nothing
+
+    def fraction(self) -> float:
+        """Uniform in [0, 1)."""
+        return random.random()  # noqa: S311 - jitter
+
+
+class SeededChance:
+    """Chance that repeats exactly from its seed; `now` gives the time part of its ids (microseconds)."""
+
+    def __init__(self, seed: int | str) -> None:
+        self._random = random.Random(seed)
+        self._count = 0
+
+    def new_id(self) -> str:
+        """A UUIDv7-shaped id that sorts by order of making."""
+        self._count += 1
+        tail = self._random.getrandbits(62)
+        head = self._count
+        return f"{head >> 16 & 0xFFFFFFFF:08x}-{head & 0xFFFF:04x}-7000-{0x8000 | tail >> 48:04x}-{tail & (1 << 48) - 1:012x}"
+
+    def token(self, characters: int) -> str:
+        """A short word of `a-z2-7`."""
+        return "".join(self._random.choices(_ALPHABET, k=characters))
+
+    def fraction(self) -> float:
+        """Uniform in [0, 1)."""
+        return self._random.random()
+
+
+def secret(size_bytes: int = 32) -> str:
+    """A URL-safe secret of at least 128 bits, from the system's random source."""
+    return secrets.token_urlsafe(max(16, size_bytes))
+
+
+def sha256(data: bytes | str) -> str:
+    """SHA-256 as 64 lowercase hexadecimal characters; text is taken as UTF-8."""
+    return hashlib.sha256(data.encode("utf-8") if isinstance(data, str) else data).hexdigest()
+
+
+def key_hash(*parts: str) -> str:
+    """SHA-256 over length-prefixed parts, so that no two different tuples collide by joining."""
+    return sha256("".join(f"{len(part)}:{part}" for part in parts))

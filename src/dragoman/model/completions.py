@@ -1,0 +1,74 @@
+"""What is asked of a translation provider, and what came back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Finish = Literal["complete", "length", "refused", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptItem:
+    """One text of a request. `id` is short, random and of this call only; `complaint` is set on repair."""
+
+    id: str
+    text: str
+    note: str = ""
+    max_length: int | None = None
+    glossary: tuple[tuple[str, str], ...] = ()
+    markers: Mapping[str, str] = field(default_factory=dict)
+    complaint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """One call: texts of one locale pair."""
+
+    source_locale: str
+    target_locale: str
+    items: tuple[PromptItem, ...]
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counted them; `microusd` is the price, rounded up, in millionths of a dollar."""
+
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    total_tokens: int = 0
+    microusd: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderAnswer:
+    """What one send came to. `outcome` is a state of machine `attempt`.
+
+    `body` holds the answer's bytes as received (also partial ones), before anyone parsed them.
+    `retry_after_seconds` is what the provider asked for; `spend_limit` says that the account has no money left.
+    """
+
+    outcome: str
+    body: bytes | None = None
+    status: int | None = None
+    code: str = ""
+    message: str = ""
+    retry_after_seconds: float | None = None
+    spend_limit: bool = False
+    provider_ref: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A parsed answer. `items` keeps the order and duplicates of the answer: (id, text) pairs.
+
+    `refused` with empty items means that the provider would not answer this content. With `length` or
+    `unreadable`, `items` holds whatever was complete.
+    """
+
+    items: tuple[tuple[str, str], ...]
+    finish: Finish
+    usage: Usage = Usage()

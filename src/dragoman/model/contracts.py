@@ -1,0 +1,113 @@
+"""The protocols that plug-ins implement. `ledger` and `flow` see these, and name no member."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
+
+from dragoman.model.completions import CompletionRequest, ProviderAnswer, Reply
+from dragoman.model.documents import Document, Role, Text, Writing
+
+
+class Format(Protocol):
+    """A file format: locates texts, and writes by splicing. `whole` files are written complete or not at all."""
+
+    name: str
+    extensions: tuple[str, ...]
+    whole: bool
+
+    def detect(self, path: str, head: str) -> bool:
+        """Whether a file of this name and beginning is of this format."""
+        ...
+
+    def read(self, text: str, role: Role, locale: str) -> Document:
+        """Locate all blocks. Raises `DocumentError` with a line number where the text is not valid."""
+        ...
+
+    def write(
+        self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
+    ) -> Writing:
+        """Splice translations (unescaped, by block key) into `base`; untouched bytes stay as they are."""
+        ...
+
+    def second_reading(self, text: str) -> Mapping[str, Text]:
+        """Keys and values as an independent parser sees them, for the verify step before every write."""
+        ...
+
+
+class Provider(Protocol):
+    """Who translates. One send per `send`; no retries, no redirects, no hidden repeats."""
+
+    name: str
+    model: str
+    account: str
+    """Names the account that pays and is rate limited: all jobs of one account share a gate."""
+    priced: bool
+
+    def target_code(self, locale: str) -> str:
+        """This provider's code for a BCP 47 locale. Raises `UnsupportedLocale` before any spend."""
+        ...
+
+    def render(self, request: CompletionRequest) -> bytes:
+        """The exact body to be sent, without attempt metadata. Deterministic."""
+        ...
+
+    def reserve(self, body: bytes) -> tuple[int, int]:
+        """Worst case of one call: (tokens, micro-USD)."""
+        ...
+
+    async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
+        """Exactly one send. Never raises for what the outside did: the answer's outcome says it."""
+        ...
+
+    def read(self, answer: bytes) -> Reply:
+        """Parse kept bytes. Never raises: what cannot be read has finish `unreadable`."""
+        ...
+
+    async def ask(self, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
+        """Look an attempt up by our id; None where this provider cannot be asked or does not know it."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...
+
+
+class Queue(Protocol):
+    """Wakes workers. The database decides; a lost message costs one sweep, a doubled one nothing."""
+
+    async def enqueue(self, job_id: str) -> None:
+        """Say that a job is due. Called after the commit that made it so."""
+        ...
+
+    async def dequeue(self) -> tuple[str, Callable[[], Awaitable[None]], Callable[[], Awaitable[None]]]:
+        """Wait for a job id; gives `(job_id, ack, nack)`. Raises `QueueClosed` once closed."""
+        ...
+
+    async def close(self) -> None:
+        """Free what is held and end waiting consumers; a second close does nothing."""
+        ...
+
+
+class Source(Protocol):
+    """Where documents live: reading only."""
+
+    def exists(self, refs: Sequence[str]) -> Mapping[str, bool]:
+        """Which of these documents can be read, in one batch."""
+        ...
+
+    def can_edit(self, actor: str, refs: Sequence[str]) -> Mapping[str, bool]:
+        """The actor's present right on each document."""
+        ...
+
+    def read(self, ref: str) -> bytes:
+        """The source document's bytes. Raises `SourceError`."""
+        ...
+
+    def read_target(self, ref: str, locale: str) -> bytes | None:
+        """The bytes that stand at the target of (document, locale), None where nothing stands."""
+        ...
+
+    def target_path(self, ref: str, locale: str) -> str:
+        """Where the translation of (document, locale) goes, relative to the target's root."""
+        ...
