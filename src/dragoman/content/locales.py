@@ -34,7 +34,6 @@ _CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 _RIGHT_TO_LEFT = frozenset(
     ("Adlm", "Arab", "Aran", "Hebr", "Mand", "Mend", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa", "Yezi")
 )
-)
 _SAMPLE = (*range(201), 1_000, 1_001, 1_002, 1_005, 10_000, 100_000, 1_000_000, 2_000_000, 5_000_000)
 
 
