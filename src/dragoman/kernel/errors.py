@@ -42,20 +42,50 @@ class Code:
 
 _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
     # what a request can be told
-    ("invalid_request", "admission", 422, False, "Correct the place that the message names and send it again."),
-    ("invalid_json", "admission", 422, False, "Send one well-formed JSON object in UTF-8, without duplicate keys."),
+    (
+        "invalid_request",
+        "admission",
+        422,
+        False,
+        "Correct the place that the message names and send it again.",
+    ),
+    (
+        "invalid_json",
+        "admission",
+        422,
+        False,
+        "Send one well-formed JSON object in UTF-8, without duplicate keys.",
+    ),
     ("duplicate_pair", "admission", 422, False, "Name each document and locale once."),
     ("empty_request", "admission", 422, False, "Name at least one document and one locale."),
     ("source_is_target", "admission", 422, False, "Leave the source locale out of the targets."),
-    ("output_conflict", "admission", 422, False, "Choose an output pattern that gives each pair its own path."),
+    (
+        "output_conflict",
+        "admission",
+        422,
+        False,
+        "Choose an output pattern that gives each pair its own path.",
+    ),
     ("output_outside_tree", "admission", 422, False, "Choose an output pattern inside the working tree."),
     ("unsupported_collection", "admission", 422, False, "Name a collection or global that the source has."),
-    ("unsupported_format", "admission", 422, False, "Use one of the formats that `dragoman translate --help` lists."),
+    (
+        "unsupported_format",
+        "admission",
+        422,
+        False,
+        "Use one of the formats that `dragoman translate --help` lists.",
+    ),
     ("path_not_found", "admission", 404, False, "Check the spelling of the path."),
     ("request_too_large", "admission", 413, False, "Send fewer pairs, or raise the limit in the settings."),
     ("request_id_conflict", "admission", 409, False, "Use a new request id for another request."),
     ("submission_id_conflict", "admission", 409, False, "Use a new submission id for another request."),
-    ("nothing_to_retry", "admission", 409, False, "Nothing that failed can be retried; read the failures' codes."),
+    (
+        "nothing_to_retry",
+        "admission",
+        409,
+        False,
+        "Nothing that failed can be retried; read the failures' codes.",
+    ),
     ("already_ended", "admission", 409, False, "It has ended; look at its status."),
     ("lease_held", "admission", 409, True, "A worker has it; ask again after its lease."),
     ("callback_contradiction", "admission", 409, False, "The callback contradicts what is on record."),
@@ -68,21 +98,51 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
     ("admission_closed", "admission", 503, True, "New work is not taken now; ask again later."),
     ("worker_unavailable", "admission", 503, True, "Start a worker: `dragoman worker` or `dragoman serve`."),
     ("schema_unavailable", "admission", 503, True, "Bring the database up to date: `dragoman migrate`."),
-    ("sealing_key_missing", "admission", 503, False, "Set DRAGOMAN_SEALING_KEY, or submit without a callback."),
+    (
+        "sealing_key_missing",
+        "admission",
+        503,
+        False,
+        "Set DRAGOMAN_SEALING_KEY, or submit without a callback.",
+    ),
     ("source_unavailable", "admission", 503, True, "The source did not answer; ask again later."),
     # why an intent failed
-    ("authorization_revoked", "intent", 403, False, "Give the person the right to edit the document, then start anew."),
+    (
+        "authorization_revoked",
+        "intent",
+        403,
+        False,
+        "Give the person the right to edit the document, then start anew.",
+    ),
     ("document_not_found", "intent", 404, False, "Check that the document exists under that name."),
-    ("unsupported_locale", "intent", 422, False, "Choose a locale that is well formed and that the provider translates."),
+    (
+        "unsupported_locale",
+        "intent",
+        422,
+        False,
+        "Choose a locale that is well formed and that the provider translates.",
+    ),
     ("target_protected", "intent", 409, False, "Release the protected text, or use mode force."),
     ("invalid_fields", "intent", 422, False, "Mend the document at the line named, then start again."),
     ("payload_too_large", "intent", 413, False, "Split the document, or raise the limit in the settings."),
     ("backend_rate_limited", "intent", 429, True, "Retry later; the engine takes less work now."),
     ("backend_unavailable", "intent", 503, True, "Retry once the engine can be reached."),
-    ("submission_conflict", "intent", 409, False, "The engine knows other bytes under this id; start a new manifest."),
+    (
+        "submission_conflict",
+        "intent",
+        409,
+        False,
+        "The engine knows other bytes under this id; start a new manifest.",
+    ),
     ("lease_lost", "intent", 503, True, "Retry; a worker was interrupted."),
     ("retry_exhausted", "intent", 503, True, "Find the cause in the attempts, then retry."),
-    ("content_refused", "intent", 422, False, "The provider refuses this text; reword it or use another provider."),
+    (
+        "content_refused",
+        "intent",
+        422,
+        False,
+        "The provider refuses this text; reword it or use another provider.",
+    ),
     ("checks_failed", "intent", 422, True, "Retry, or translate the fields named by hand."),
     ("gave_up", "intent", 422, False, "Change the text, the model or the prompt, or retry with --force."),
     ("budget_exhausted", "intent", 402, True, "Raise the budget, then retry."),
@@ -94,22 +154,64 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
     # why a job failed
     ("provider_unknown", "job", 422, False, "Name a provider that the settings know."),
     ("provider_credentials_missing", "job", 422, False, "Put the provider's key into the environment."),
-    ("provider_rejected", "job", 502, False, "Read the provider's message; mend the key, the model or the request."),
+    (
+        "provider_rejected",
+        "job",
+        502,
+        False,
+        "Read the provider's message; mend the key, the model or the request.",
+    ),
     ("provider_unavailable", "job", 503, True, "Retry once the provider answers."),
     ("callback_secret_missing", "job", 503, True, "Set the callback secret; the submission waits for it."),
     # publishing
     ("plan_mismatch", "publication", 409, False, "Make a new plan: what was stored does not verify."),
-    ("target_conflict", "publication", 409, False, "Somebody changed the target; compare, then publish with --force."),
+    (
+        "target_conflict",
+        "publication",
+        409,
+        False,
+        "Somebody changed the target; compare, then publish with --force.",
+    ),
     ("target_raced", "publication", 409, True, "Somebody wrote at the same moment; it is tried again."),
-    ("target_refused", "publication", 403, False, "Give the process the right to write there, or free disk space."),
-    ("verify_failed", "publication", 500, False, "The written file would not read back; nothing was written. Report it."),
-    ("would_empty", "publication", 409, False, "The result is empty where content stands; nothing was written."),
+    (
+        "target_refused",
+        "publication",
+        403,
+        False,
+        "Give the process the right to write there, or free disk space.",
+    ),
+    (
+        "verify_failed",
+        "publication",
+        500,
+        False,
+        "The written file would not read back; nothing was written. Report it.",
+    ),
+    (
+        "would_empty",
+        "publication",
+        409,
+        False,
+        "The result is empty where content stands; nothing was written.",
+    ),
     # effects
     ("EFFECT_PAYLOAD_CONFLICT", "effect", 409, False, "The same key asks for something else; use a new key."),
     ("EFFECT_IN_FLIGHT", "effect", 409, True, "An attempt is under way; wait for its end."),
     ("EFFECT_ALREADY_COMPLETE", "effect", 409, False, "It is done; look at its result."),
-    ("PROVIDER_TIMEOUT_UNKNOWN", "effect", 504, False, "Nobody knows whether it happened; ask, do not repeat."),
-    ("PROVIDER_CONNECTION_UNKNOWN", "effect", 502, False, "Nobody knows whether it happened; ask, do not repeat."),
+    (
+        "PROVIDER_TIMEOUT_UNKNOWN",
+        "effect",
+        504,
+        False,
+        "Nobody knows whether it happened; ask, do not repeat.",
+    ),
+    (
+        "PROVIDER_CONNECTION_UNKNOWN",
+        "effect",
+        502,
+        False,
+        "Nobody knows whether it happened; ask, do not repeat.",
+    ),
     ("PROVIDER_RESPONSE_INVALID", "effect", 502, False, "The answer cannot be read; its bytes are kept."),
     ("PROVIDER_NOT_REACHED", "effect", 503, True, "Nothing was sent; it is tried again."),
     ("PROVIDER_RATE_LIMITED", "effect", 429, True, "The provider asks to slow down; it is tried again."),
@@ -119,7 +221,13 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
     ("invalid_settings", "settings", 500, False, "Correct the setting that the message names."),
     ("database_unavailable", "store", 503, True, "Start the database, or check the URL."),
     ("database_newer", "store", 503, False, "Use the newer program that migrated this database."),
-    ("commit_unknown", "store", 503, True, "The connection broke while committing; ask again under the same id."),
+    (
+        "commit_unknown",
+        "store",
+        503,
+        True,
+        "The connection broke while committing; ask again under the same id.",
+    ),
 )
 
 CODES: dict[str, Code] = {row[0]: Code(*row) for row in _TABLE}
@@ -166,7 +274,9 @@ class DocumentError(CallerError):
 
     def __init__(self, message: str, line: int = 0, code: str | None = None) -> None:
         self.line = line
-        super().__init__(f"line {line}: {message}" if line else message, code, place=f"line {line}" if line else "")
+        super().__init__(
+            f"line {line}: {message}" if line else message, code, place=f"line {line}" if line else ""
+        )
 
 
 class LocaleError(CallerError):

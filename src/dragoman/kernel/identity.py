@@ -52,7 +52,7 @@ class SeededChance:
     """Chance that repeats exactly from its seed; `now` gives the time part of its ids (microseconds)."""
 
     def __init__(self, seed: int | str) -> None:
-        self._random = random.Random(seed)
+        self._random = random.Random(seed)  # noqa: S311 - repeatable on purpose
         self._count = 0
 
     def new_id(self) -> str:
@@ -60,7 +60,8 @@ class SeededChance:
         self._count += 1
         tail = self._random.getrandbits(62)
         head = self._count
-        return f"{head >> 16 & 0xFFFFFFFF:08x}-{head & 0xFFFF:04x}-7000-{0x8000 | tail >> 48:04x}-{tail & (1 << 48) - 1:012x}"
+        high = f"{head >> 16 & 0xFFFFFFFF:08x}-{head & 0xFFFF:04x}-7000"
+        return f"{high}-{0x8000 | tail >> 48:04x}-{tail & (1 << 48) - 1:012x}"
 
     def token(self, characters: int) -> str:
         """A short word of `a-z2-7`."""

@@ -19,9 +19,9 @@ class MalformedMachine(ValueError):
 class Machine:
     """States and the events between them.
 
-    `table` holds (state, event, next state). Nothing leaves a terminal state but the rows of `reopens`, which only a
-    person's explicit act may take. `groups` names sets of states for queries. `movers` says, for every state that is
-    not terminal, who moves it on and what happens if that mover dies.
+    `table` holds (state, event, next state). Nothing leaves a terminal state but the rows of `reopens`, which
+    only a person's explicit act may take. `groups` names sets of states for queries. `movers` says, for every
+    state that is not terminal, who moves it on and what happens if that mover dies.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """All state machines of Dragoman, as data (law 8).
 
-Read a row as: in this state, this event leads there. `movers` answers the question of three in the morning: who moves
-a row on that stands here, and what happens if that mover dies.
+Read a row as: in this state, this event leads there. `movers` answers the question of three in the morning: who
+moves a row on that stands here, and what happens if that mover dies.
 """
 
 from __future__ import annotations
@@ -121,7 +121,12 @@ CALL = Machine(
     name="call",
     initial="open",
     terminal=frozenset({"closed"}),
-    table=(("open", "validate", "closed"), ("open", "hold", "held"), ("held", "release", "open"), ("held", "close", "closed")),
+    table=(
+        ("open", "validate", "closed"),
+        ("open", "hold", "held"),
+        ("held", "release", "open"),
+        ("held", "close", "closed"),
+    ),
     movers={
         "open": "the holder of its job: it sends, asks, or uses the stored answer",
         "held": "a person, or a wider money policy: its outcome is unknown and may be paid",
@@ -178,8 +183,16 @@ ATTEMPT = Machine(
     name="attempt",
     initial="STARTED",
     terminal=frozenset(
-        {"NOT_STARTED", "ACCEPTED", "REJECTED", "SUCCEEDED", "INVALID_RESPONSE_UNKNOWN", "LOCAL_PERSIST_FAILED",
-         "CALLBACK_PENDING", "ACCEPTED_LATE"}
+        {
+            "NOT_STARTED",
+            "ACCEPTED",
+            "REJECTED",
+            "SUCCEEDED",
+            "INVALID_RESPONSE_UNKNOWN",
+            "LOCAL_PERSIST_FAILED",
+            "CALLBACK_PENDING",
+            "ACCEPTED_LATE",
+        }
     ),
     table=(
         ("STARTED", "not_sent", "NOT_STARTED"),
@@ -204,7 +217,9 @@ ATTEMPT = Machine(
     },
     groups={
         "UNKNOWN": frozenset({"TIMEOUT_UNKNOWN", "CONNECTION_UNKNOWN"}),
-        "PAID": frozenset({"ACCEPTED", "SUCCEEDED", "INVALID_RESPONSE_UNKNOWN", "LOCAL_PERSIST_FAILED", "ACCEPTED_LATE"}),
+        "PAID": frozenset(
+            {"ACCEPTED", "SUCCEEDED", "INVALID_RESPONSE_UNKNOWN", "LOCAL_PERSIST_FAILED", "ACCEPTED_LATE"}
+        ),
         "FREE": frozenset({"NOT_STARTED", "REJECTED", "ABSENT"}),
         "LATE": frozenset({"ABSENT", "TIMEOUT_UNKNOWN", "CONNECTION_UNKNOWN"}),
     },
@@ -306,7 +321,7 @@ EXECUTION = Machine(
     ),
     movers={
         "QUEUED": "the publishing worker, once its command is due",
-        "RUNNING": "the holder of its command; its lease runs out and the same step goes again under the same key",
+        "RUNNING": "the holder of its command; after its lease the same step goes again under the same key",
     },
 )
 
@@ -351,6 +366,6 @@ COMMAND = Machine(
 )
 
 ALL: tuple[Machine, ...] = (
-    MANIFEST, INTENT, SUBMISSION, JOB, FIELD, CALL, EFFECT, ATTEMPT, WORK, OUTBOX, RECEIPT, REQUEST, EXECUTION, STEP,
-    COMMAND,
+    MANIFEST, INTENT, SUBMISSION, JOB, FIELD, CALL, EFFECT, ATTEMPT, WORK, OUTBOX, RECEIPT, REQUEST, EXECUTION,
+    STEP, COMMAND,
 )  # fmt: skip
