@@ -46,3 +46,8 @@ def iso(instant: int | None) -> str | None:
     if instant is None:
         return None
     return datetime.fromtimestamp(instant / MICROSECONDS, UTC).isoformat(timespec="milliseconds")
+
+
+def month(instant: int) -> str:
+    """The UTC calendar month of an instant, as `2026-11`."""
+    return datetime.fromtimestamp(instant / MICROSECONDS, UTC).strftime("%Y-%m")

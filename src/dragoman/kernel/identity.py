@@ -29,6 +29,8 @@ class Chance(Protocol):
         ...
 
 
+NONCE_BYTES = 12
+
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -75,6 +77,11 @@ class SeededChance:
 def secret(size_bytes: int = 32) -> str:
     """A URL-safe secret of at least 128 bits, from the system's random source."""
     return secrets.token_urlsafe(max(16, size_bytes))
+
+
+def nonce() -> bytes:
+    """Twelve fresh random bytes for one sealing (AES-GCM's own nonce size)."""
+    return secrets.token_bytes(NONCE_BYTES)
 
 
 def sha256(data: bytes | str) -> str:
