@@ -7,10 +7,11 @@ from typing import Protocol
 
 from dragoman.model.completions import CompletionRequest, ProviderAnswer, Reply
 from dragoman.model.documents import Document, Role, Text, Writing
+from dragoman.model.effects import Answer, Idempotency, Outgoing
 
 
 class Format(Protocol):
-    """A file format: locates texts, and writes by splicing. `whole` files are written complete or not at all."""
+    """A file format: locates texts, writes by splicing. `whole` files are written complete or not at all."""
 
     name: str
     extensions: tuple[str, ...]
@@ -70,6 +71,21 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Release connections."""
+        ...
+
+
+class Family(Protocol):
+    """One kind of act on the outside world; providers are reached through the family `completion`."""
+
+    name: str
+    idempotency: Idempotency
+
+    async def deliver(self, outgoing: Outgoing, deadline_seconds: float) -> Answer:
+        """Exactly one try. Never raises for what the outside did: the answer's outcome says it."""
+        ...
+
+    async def inquire(self, outgoing: Outgoing, deadline_seconds: float) -> Answer | None:
+        """Ask what became of an attempt; None where it cannot be asked or is not known there."""
         ...
 
 

@@ -1,8 +1,8 @@
 """The final schema: every table, printed from here into migrations and compared with the live database.
 
 Columns are described where the name does not say it. State columns carry a CHECK printed from
-`machines/tables.py`. Workspace is the first column of every index that serves a caller; claim indexes begin with
-what the claim orders by.
+`machines/tables.py`. Workspace is the first column of every index that serves a caller; claim indexes begin
+with what the claim orders by.
 """
 
 from __future__ import annotations

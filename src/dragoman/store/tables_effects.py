@@ -1,4 +1,4 @@
-"""Tables of the ledger and of the system: effects, attempts, inquiries, approvals, history, workers, cursors."""
+"""Tables of the ledger and the system: effects, attempts, inquiries, approvals, history, workers, cursors."""
 
 from __future__ import annotations
 

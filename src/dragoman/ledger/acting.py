@@ -1,0 +1,78 @@
+"""The product's promise: the only way to do anything to the outside world.
+
+    transaction 1   `begin` writes the effect (if new) and an attempt STARTED, with fence, deadline and fingerprint
+    the call        with nothing open; the last look at the deadline stands right beside the send
+    transaction 2   `settle` writes the attempt's outcome, keeps the answer, and whatever the owner settles with it
+
+A process that dies in between leaves STARTED, and whoever takes over asks; it never resends blindly. An answer that
+comes to a worker whose fence is stale is still written down: the ledger never forgets money.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from dragoman.kernel.clock import MICROSECONDS
+from dragoman.model.contracts import Family
+from dragoman.model.effects import Answer, Outgoing
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Database(Protocol):
+    """What the ledger needs of the store: transactions, and the database's time."""
+
+    async def run(self, act: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Run one act in one transaction."""
+        ...
+
+    def now(self) -> int:
+        """Database time in microseconds."""
+        ...
+
+
+class Ledger:
+    """Acts through registered families; names none of them."""
+
+    def __init__(self, database: Database, families: Mapping[str, Family]) -> None:
+        self._database = database
+        self._families = families
+
+    async def act(
+        self,
+        family: str,
+        begin: Callable[..., Outgoing | S],
+        begin_args: tuple[Any, ...],
+        settle: Callable[..., T],
+        settle_args: tuple[Any, ...] = (),
+    ) -> T | S:
+        """Begin, send once, settle. What `begin` answers instead of an `Outgoing` is handed back: nothing was sent.
+
+        `settle` is called as `settle(tx, outgoing, answer, *settle_args)`.
+        """
+        outgoing = await self._database.run(begin, *begin_args)
+        if not isinstance(outgoing, Outgoing):
+            return outgoing  # type: ignore[no-any-return]
+        return await self.deliver(family, outgoing, settle, settle_args)
+
+    async def deliver(
+        self, family: str, outgoing: Outgoing, settle: Callable[..., T], settle_args: tuple[Any, ...] = ()
+    ) -> T:
+        """Send an attempt that an earlier transaction of this very process has begun, then settle it."""
+        answer = await self._send(self._families[family], outgoing)
+        settled: T = await self._database.run(settle, outgoing, answer, *settle_args)
+        return settled
+
+    async def inquire(self, family: str, outgoing: Outgoing, deadline_seconds: float) -> Answer | None:
+        """Ask what became of an attempt; None where nothing can be asked or nothing is known."""
+        return await self._families[family].inquire(outgoing, deadline_seconds)
+
+    async def _send(self, family: Family, outgoing: Outgoing) -> Answer:
+        left_seconds = (outgoing.deadline_at - self._database.now()) / MICROSECONDS
+        if left_seconds <= 0:
+            return Answer(
+                outcome="NOT_STARTED", code="PROVIDER_NOT_REACHED", message="the deadline had passed"
+            )
+        return await family.deliver(outgoing, left_seconds)
