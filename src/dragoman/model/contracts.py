@@ -105,6 +105,31 @@ class Queue(Protocol):
         ...
 
 
+class Lease(Protocol):
+    """A claim that this process holds. Stop when `lost`; send nothing when `left_seconds` is not above 0."""
+
+    fence: int
+    lost: bool
+
+    def left_seconds(self) -> float:
+        """Seconds of the local monotonic clock until work under this lease must have stopped."""
+        ...
+
+
+class LeaseKeeper(Protocol):
+    """Renews what this process holds, all in one act per tick."""
+
+    owner: str
+
+    def hold(self, table: str, key: tuple[str | int, ...], fence: int, lease_seconds: float) -> Lease:
+        """Renew this lease from now on. `key` is the primary key of the row in `table`."""
+        ...
+
+    def drop(self, lease: Lease) -> None:
+        """Renew it no more (released, finished or lost)."""
+        ...
+
+
 class Source(Protocol):
     """Where documents live: reading only."""
 
