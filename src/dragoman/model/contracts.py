@@ -11,14 +11,20 @@ from dragoman.model.effects import Answer, Idempotency, Outgoing
 
 
 class Format(Protocol):
-    """A file format: locates texts, writes by splicing. `whole` files are written complete or not at all."""
+    """A file format: locates texts, and writes by splicing. `whole` files are written complete or not at all."""
 
     name: str
     extensions: tuple[str, ...]
     whole: bool
+    renames: Mapping[str, str]
+    """Extensions that change on the way from source to target (`.pot` becomes `.po`)."""
 
     def detect(self, path: str, head: str) -> bool:
         """Whether a file of this name and beginning is of this format."""
+        ...
+
+    def charset(self, data: bytes) -> str | None:
+        """The encoding that the file itself declares; None where it is Unicode by definition."""
         ...
 
     def read(self, text: str, role: Role, locale: str) -> Document:
@@ -28,11 +34,14 @@ class Format(Protocol):
     def write(
         self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
     ) -> Writing:
-        """Splice translations (unescaped, by block key) into `base`; untouched bytes stay as they are."""
+        """Splice translations (unescaped, by block key) into `base`; untouched bytes stay as they are.
+
+        `base` is the existing target (role `target`), or `source` itself where no target stands.
+        """
         ...
 
-    def second_reading(self, text: str) -> Mapping[str, Text]:
-        """Keys and values as an independent parser sees them, for the verify step before every write."""
+    def second_opinion(self, before: Document, after: Document) -> str:
+        """What an independent parser holds against `after`, written over `before`; empty where nothing."""
         ...
 
 

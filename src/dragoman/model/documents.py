@@ -11,7 +11,7 @@ from typing import Literal
 
 Role = Literal["source", "target"]
 Syntax = Literal["printf", "python", "icu", "i18next", "ruby", "fluent", "html", "markdown", "none"]
-EditKind = Literal["value", "metadata", "plural", "insertion"]
+EditKind = Literal["value", "metadata", "plural", "insertion", "removal"]
 BlockState = Literal["", "untranslated", "fuzzy", "approved", "obsolete"]
 
 Plural = Mapping[str, str]
@@ -75,8 +75,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """The outcome of a write: the new text, the edits that made it, and keys that the source lost."""
+    """The outcome of a write: the new text, the edits that made it out of the base's, and what they mean.
+
+    `written` holds every value that a reader must now find where the base had another or none, `removed` the
+    keys that are gone because they have no translation, `lost` those that the source no longer has.
+    """
 
     text: str
     edits: tuple[Edit, ...]
     lost: tuple[str, ...] = ()
+    written: Mapping[str, Text] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
