@@ -1,0 +1,180 @@
+"""What every store function gets first: one open transaction, its instant, and the few ways to ask.
+
+A `Tx` lives as long as its transaction and raises once that has ended. It knows no table and decides no commit:
+`writer.py` begins and ends transactions, and answers their callers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+from dragoman.kernel.identity import Chance
+from dragoman.store.statements import Compilations, Row, Values
+
+__all__ = ["DialectName", "Row", "Runner", "Tx", "Values", "is_repeatable", "is_urgent", "repeatable", "urgent"]
+
+DialectName = Literal["sqlite", "postgresql", "mysql"]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Runner(Protocol):
+    """One connection, as far as a transaction needs it: it runs text with positional parameters."""
+
+    name: DialectName
+    compilations: Compilations
+    skips_locked: bool
+
+    def query(self, sql: str, parameters: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        """Run one statement and fetch all rows."""
+        ...
+
+    def change(self, sql: str, parameters: Sequence[Any]) -> int:
+        """Run one statement; how many rows it matched."""
+        ...
+
+    def change_many(self, sql: str, parameters: Sequence[Sequence[Any]]) -> int:
+        """Run one statement once for each row of parameters; how many rows it matched in all."""
+        ...
+
+    def fill(self, table: sa.Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
+        """Bulk load where the server has a faster way than INSERT; False where it has none for these rows."""
+        ...
+
+
+class Tx:
+    """One open transaction. `now` is the database's time in microseconds UTC, read once when it began."""
+
+    __slots__ = ("_runner", "chance", "dialect", "now", "skips_locked", "wrote")
+
+    def __init__(self, runner: Runner, now: int, chance: Chance) -> None:
+        self._runner: Runner | None = runner
+        self.now = now
+        self.chance = chance
+        self.dialect: DialectName = runner.name
+        self.skips_locked = runner.skips_locked
+        self.wrote = False
+
+    def all(self, statement: Any, values: Values | None = None) -> list[Row]:
+        """Every row of a SELECT or of a RETURNING; `values` fill its open parameters by name."""
+        runner = self._open
+        sql, parameters, prepared = runner.compilations.bound(statement, values)
+        rows = runner.query(sql, parameters)
+        if rows and statement.is_dml:
+            self.wrote = True
+        return prepared.rows(rows)
+
+    def first(self, statement: Any, values: Values | None = None) -> Row | None:
+        """The first row, None where there is none."""
+        rows = self.all(statement, values)
+        return rows[0] if rows else None
+
+    def scalar(self, statement: Any, values: Values | None = None) -> Any:
+        """The first column of the first row, None where there is none."""
+        rows = self.all(statement, values)
+        return rows[0][0] if rows else None
+
+    def touched(self, statement: Any, values: Values | None = None) -> int:
+        """How many rows an UPDATE, DELETE or INSERT … SELECT matched; 0 is a normal answer."""
+        runner = self._open
+        sql, parameters, _ = runner.compilations.bound(statement, values)
+        count = runner.change(sql, parameters)
+        if count:
+            self.wrote = True
+        return count
+
+    def insert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows that all name the same columns. A key that stands already is an error."""
+        if not rows:
+            return
+        runner = self._open
+        sql, parameters = runner.compilations.many(sa.insert(table), rows)
+        if not runner.fill(table, sorted(rows[0]), parameters):
+            runner.change_many(sql, parameters)
+        self.wrote = True
+
+    def insert_new(self, table: sa.Table, rows: Sequence[Mapping[str, Any]], conflict: Sequence[str]) -> int:
+        """Insert the rows whose `conflict` columns (a unique key) are not there yet; how many were new.
+
+        Nothing but a duplicate of that very key is passed over: any other refusal is an error.
+        """
+        if not rows:
+            return 0
+        if self.dialect == "mysql":
+            return self._insert_missing(table, rows, conflict)
+        maker = sqlite.insert if self.dialect == "sqlite" else postgresql.insert
+        statement = maker(table).on_conflict_do_nothing(index_elements=list(conflict))
+        count = self._change_many(statement, rows)
+        return count
+
+    def upsert(self, table: sa.Table, row: Mapping[str, Any], key: Sequence[str], update: Sequence[str]) -> None:
+        """Insert one row, or set the columns `update` of the one that stands under `key` to the row's values."""
+        if self.dialect == "mysql":
+            fresh = mysql.insert(table)
+            self._change_many(fresh.on_duplicate_key_update({name: fresh.inserted[name] for name in update}), [row])
+            return
+        maker = sqlite.insert if self.dialect == "sqlite" else postgresql.insert
+        offered = maker(table)
+        self._change_many(
+            offered.on_conflict_do_update(
+                index_elements=list(key), set_={name: offered.excluded[name] for name in update}
+            ),
+            [row],
+        )
+
+    def new_id(self) -> str:
+        """A fresh UUIDv7."""
+        return self.chance.new_id()
+
+    def end(self) -> None:
+        """Whoever still holds this transaction can ask nothing more."""
+        self._runner = None
+
+    @property
+    def _open(self) -> Runner:
+        if self._runner is None:
+            raise RuntimeError("this transaction has ended: a store function may not keep its tx")
+        return self._runner
+
+    def _change_many(self, statement: Any, rows: Sequence[Mapping[str, Any]]) -> int:
+        runner = self._open
+        count = runner.change_many(*runner.compilations.many(statement, rows))
+        if count:
+            self.wrote = True
+        return count
+
+    def _insert_missing(
+        self, table: sa.Table, rows: Sequence[Mapping[str, Any]], conflict: Sequence[str]
+    ) -> int:
+        """MariaDB and MySQL cannot name the key whose duplicates are passed over, so the keys are looked up first."""
+        raise NotImplementedError
+
+
+_REPEATABLE: set[Callable[..., Any]] = set()
+_URGENT: set[Callable[..., Any]] = set()
+
+
+def repeatable(act: Callable[P, T]) -> Callable[P, T]:
+    """Mark an act that may run again after a commit whose answer was lost: it finds its own row and says "same"."""
+    _REPEATABLE.add(act)
+    return act
+
+
+def urgent(act: Callable[P, T]) -> Callable[P, T]:
+    """Mark an act that goes before all others that wait: lease renewals."""
+    _URGENT.add(act)
+    return act
+
+
+def is_repeatable(act: Callable[..., Any]) -> bool:
+    """Whether `@repeatable` marks it."""
+    return act in _REPEATABLE
+
+
+def is_urgent(act: Callable[..., Any]) -> bool:
+    """Whether `@urgent` marks it."""
+    return act in _URGENT
