@@ -38,7 +38,7 @@ class SystemClock:
 
 def seconds(count: float) -> int:
     """A duration in seconds as microseconds."""
-    return int(count * MICROSECONDS)
+    return round(count * MICROSECONDS)
 
 
 def iso(instant: int | None) -> str | None:

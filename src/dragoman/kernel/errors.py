@@ -232,7 +232,7 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
 
 CODES: dict[str, Code] = {row[0]: Code(*row) for row in _TABLE}
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
 def sanitize(message: str) -> str:

@@ -8,7 +8,6 @@ nonce seals one secret. The key comes as text from the settings; this module rea
 from __future__ import annotations
 
 import base64
-import binascii
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -55,7 +54,7 @@ def _key_bytes(key: str) -> bytes:
         raise SettingsError("DRAGOMAN_SEALING_KEY is not set", "sealing_key_missing")
     try:
         data = _unpadded(key.strip())
-    except binascii.Error:
+    except ValueError:
         data = b""
     if len(data) != KEY_BYTES:
         raise SettingsError(

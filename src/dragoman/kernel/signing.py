@@ -10,7 +10,6 @@ The caller says which secrets are live and what time it is; this module knows ne
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -85,7 +84,7 @@ def _webhook_key(secret: str) -> bytes:
     encoded = secret.removeprefix(_ENCODED_SECRET)
     try:
         return _strong(base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True))
-    except binascii.Error:
+    except ValueError:
         raise SettingsError(
             "a callback secret that begins with whsec_ goes on in Base64; this one does not"
         ) from None
