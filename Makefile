@@ -1,0 +1,74 @@
+# The commands of this house. `make help` prints them from the words behind the double hash.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+SEEDS ?= 200
+LOCALES ?= fr,de
+PYTEST_FLAGS ?=
+COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --annotation-style=line \
+	--no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check serve bench simulate evidence fmt lint types rooms docs lock apertium clean
+
+help: ## say what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## translate examples/ into two locales (LOCALES=fr,de) and say where the files are
+	$(BIN)/dragoman translate examples --to $(LOCALES) --out 'build/demo/{path}.{locale}{ext}'
+	@echo; echo "The translated files:"; find build/demo -type f | sort | sed 's/^/  /'
+
+test: $(READY) apertium ## run the whole test suite
+	$(BIN)/pytest $(PYTEST_FLAGS)
+
+check: lint types rooms ## what CI runs: tidiness, types, simulated worlds, evidence and the whole suite
+	$(MAKE) simulate SEEDS=100000 SECONDS=120
+	$(MAKE) evidence
+	$(MAKE) test
+
+serve: $(READY) ## run API, dashboard and workers in one process on 127.0.0.1
+	$(BIN)/dragoman serve
+
+bench: $(READY) ## measure the whole path beside its peers
+	$(BIN)/python -m bench
+
+simulate: $(READY) ## crash the simulated system everywhere: SEEDS=200, or SEED=7 to replay one, SECONDS=60 to stop early
+	$(BIN)/python -m tests.simulation $(if $(SEED),--seeds 1 --seed $(SEED),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS))
+
+evidence: $(READY) ## check docs/evidence.md and count what is still open
+	$(BIN)/python -m tests.evidence
+
+fmt: $(READY) ## put code in its form
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+lint: $(READY) ## look for what a reader would stumble over
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(READY) ## check types, strictly
+	$(BIN)/mypy
+
+rooms: $(READY) ## check rooms, doors, sizes, names and documents
+	$(BIN)/pytest tests/tidy
+
+docs: $(READY) ## print the pages that come from tables
+	$(BIN)/python -m docs
+
+lock: $(READY) ## pin every requirement anew, with hashes
+	$(COMPILE) --all-extras --output-file requirements/runtime.txt pyproject.toml
+	$(COMPILE) --output-file requirements/dev.txt requirements/dev.in
+
+apertium: ## install the offline translator that tests and the demo can use, where it is missing
+	@.ci/apertium
+
+clean: ## remove what was built; keeps .venv and .dragoman
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): requirements/dev.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
