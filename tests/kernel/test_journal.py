@@ -193,7 +193,7 @@ def test_what_is_no_secret_is_left_alone(stream: io.StringIO, value: str) -> Non
 
 
 def test_a_fresh_secret_of_identity_is_recognised(stream: io.StringIO) -> None:
-    fresh = [identity.secret() for _ in range(50)]
+    fresh = [identity.secret() for _ in range(limits.JOURNAL_ITEMS_MAX)]
     log.info("event", notes=fresh)
     assert not [secret for secret in fresh if secret in stream.getvalue()]
 

@@ -52,7 +52,7 @@ def test_what_is_bound_for_the_journal_is_bound_in_the_work(offload: Offload) ->
 
 
 def test_the_loop_turns_while_a_thread_works() -> None:
-    """The work ends once the loop has run something else; were the loop held, it would run out of patience."""
+    """The work ends once the loop has run something else; were the loop held, it would lose its patience."""
     pool = ThreadOffload(threads=1)
     released = threading.Event()
 
