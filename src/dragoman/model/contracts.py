@@ -53,9 +53,11 @@ class Provider(Protocol):
     account: str
     """Names the account that pays and is rate limited: all jobs of one account share a gate."""
     priced: bool
+    askable: bool
+    """Whether answers are kept where `ask` can find them: decides how an unknown outcome is settled."""
 
     def target_code(self, locale: str) -> str:
-        """This provider's code for a BCP 47 locale. Raises `UnsupportedLocale` before any spend."""
+        """This provider's code for a BCP 47 locale. Raises `LocaleError` before any spend."""
         ...
 
     def render(self, request: CompletionRequest) -> bytes:
@@ -75,7 +77,11 @@ class Provider(Protocol):
         ...
 
     async def ask(self, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
-        """Look an attempt up by our id; None where this provider cannot be asked or does not know it."""
+        """Look an attempt up by our id: SUCCEEDED with the kept bytes where it is found.
+
+        None where this provider cannot be asked or does not know it (yet); any other outcome is that of the
+        inquiry itself, which leaves the attempt as unknown as it was.
+        """
         ...
 
     async def close(self) -> None:

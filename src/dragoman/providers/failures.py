@@ -1,0 +1,233 @@
+"""What is known after a send, as tables. Shared ground of this room, no member of it.
+
+An exception says how far the request came; a status says something only when it is the provider's own. Both
+tables follow one rule: what may have been paid for is never called failed. Knows no vendor but by the headers
+that prove one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import aiohttp
+
+from dragoman.kernel import limits
+from dragoman.kernel.errors import sanitize
+from dragoman.model.completions import ProviderAnswer
+
+NOT_STARTED: Final = "NOT_STARTED"
+REJECTED: Final = "REJECTED"
+SUCCEEDED: Final = "SUCCEEDED"
+TIMEOUT_UNKNOWN: Final = "TIMEOUT_UNKNOWN"
+CONNECTION_UNKNOWN: Final = "CONNECTION_UNKNOWN"
+INVALID_RESPONSE_UNKNOWN: Final = "INVALID_RESPONSE_UNKNOWN"
+
+CODES: Mapping[str, str] = {
+    NOT_STARTED: "PROVIDER_NOT_REACHED",
+    REJECTED: "PROVIDER_REJECTED",
+    SUCCEEDED: "",
+    TIMEOUT_UNKNOWN: "PROVIDER_TIMEOUT_UNKNOWN",
+    CONNECTION_UNKNOWN: "PROVIDER_CONNECTION_UNKNOWN",
+    INVALID_RESPONSE_UNKNOWN: "PROVIDER_RESPONSE_INVALID",
+}
+"""The code that goes with an outcome where nothing more exact is known."""
+
+EXCEPTIONS: Sequence[tuple[type[BaseException], str]] = (
+    (aiohttp.ClientConnectorError, NOT_STARTED),  # refused, unreachable, no such name, TLS refused
+    (aiohttp.ConnectionTimeoutError, NOT_STARTED),  # before a connection stood
+    (aiohttp.InvalidURL, NOT_STARTED),
+    (TimeoutError, TIMEOUT_UNKNOWN),
+    (aiohttp.ClientError, CONNECTION_UNKNOWN),  # closed, reset or garbled after the request may have left
+    (OSError, CONNECTION_UNKNOWN),
+)
+"""First match wins. A request that never got a connection is NOT_STARTED whatever the exception."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRow:
+    """What some statuses mean; `attributed` rows hold only where the provider itself has answered."""
+
+    statuses: Collection[int]
+    attributed: bool
+    outcome: str
+    code: str
+
+
+STATUSES: Sequence[StatusRow] = (
+    StatusRow((408, 504), False, TIMEOUT_UNKNOWN, CODES[TIMEOUT_UNKNOWN]),
+    StatusRow((500, 502), False, CONNECTION_UNKNOWN, CODES[CONNECTION_UNKNOWN]),
+    StatusRow((402,), True, REJECTED, "PROVIDER_SPEND_LIMIT"),
+    StatusRow((429, 503, 529), True, REJECTED, "PROVIDER_RATE_LIMITED"),
+    StatusRow(range(300, 500), True, REJECTED, CODES[REJECTED]),
+)
+"""Statuses outside 2xx; first match wins, and what no row takes is CONNECTION_UNKNOWN."""
+
+SPEND_LIMIT_REASONS = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "enforced_spend_limit_reached",
+        "spend_limit_reached",
+        "insufficient_balance",
+    }
+)
+"""A 429 with one of these means no money, and waiting does not help."""
+
+REFUSAL_REASONS = frozenset(
+    {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "invalid_prompt"}
+)
+"""A 400 with one of these refuses this content and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The facts of one send.
+
+    `status` is None where no head of an answer came; `body` is what came of it, `whole` whether that is all.
+    `connected` says that a connection stood, so that the request may have left. Header names are lower case.
+    """
+
+    connected: bool
+    status: int | None = None
+    headers: Mapping[str, str] | None = None
+    body: bytes = b""
+    whole: bool = False
+    error: BaseException | None = None
+
+
+def judge(sent: Sent, known_headers: Collection[str]) -> ProviderAnswer:
+    """The answer that the facts amount to.
+
+    A status is the provider's own when it carries one of `known_headers`, or, where none is known, when the
+    body is the protocol's error envelope.
+    """
+    if sent.status is None:
+        return _unanswered(sent)
+    if 200 <= sent.status < 300:
+        return _accepted(sent, known_headers)
+    return _refused(sent, known_headers)
+
+
+def not_started(message: str, code: str = CODES[NOT_STARTED]) -> ProviderAnswer:
+    """An attempt that ended before anything left this process."""
+    return ProviderAnswer(NOT_STARTED, code=code, message=sanitize(message))
+
+
+def outcome_of(error: BaseException | None, connected: bool) -> str:
+    """What an exception says about the request."""
+    if not connected:
+        return NOT_STARTED
+    return next((outcome for kind, outcome in EXCEPTIONS if isinstance(error, kind)), CONNECTION_UNKNOWN)
+
+
+def envelope(body: bytes) -> Mapping[str, object] | None:
+    """The `error` object of a protocol's error body, None where the body is no such thing."""
+    said = _json(body)
+    error = said.get("error") if isinstance(said, dict) else None
+    return error if isinstance(error, dict) else None
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """How long the provider asks us to wait: a number of seconds, or a date beside its own `Date`."""
+    milliseconds, said = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
+    try:
+        if milliseconds:
+            wait = float(milliseconds) / 1000
+        elif said.replace(".", "", 1).isdecimal():
+            wait = float(said)
+        else:
+            until, now = parsedate_to_datetime(said), parsedate_to_datetime(headers.get("date", ""))
+            wait = (until - now).total_seconds()
+    except (ValueError, TypeError):
+        return None
+    return min(max(wait, 0.0), float(limits.PROVIDER_RETRY_AFTER_SECONDS_MAX))
+
+
+def _unanswered(sent: Sent) -> ProviderAnswer:
+    outcome = outcome_of(sent.error, sent.connected)
+    return ProviderAnswer(outcome, code=CODES[outcome], message=_told(sent.error))
+
+
+def _accepted(sent: Sent, known_headers: Collection[str]) -> ProviderAnswer:
+    if sent.whole and _json(sent.body) is not None:
+        outcome, message = SUCCEEDED, ""
+    elif isinstance(sent.error, TimeoutError) and not sent.body.strip():
+        outcome, message = TIMEOUT_UNKNOWN, "the answer began, and its body did not come in time"
+    else:
+        outcome = INVALID_RESPONSE_UNKNOWN
+        message = (
+            "the answer is not readable JSON" if sent.whole else f"the answer broke off: {_told(sent.error)}"
+        )
+    return ProviderAnswer(
+        outcome,
+        body=sent.body,
+        status=sent.status,
+        code=CODES[outcome],
+        message=sanitize(message),
+        provider_ref=_reference(sent, known_headers),
+    )
+
+
+def _refused(sent: Sent, known_headers: Collection[str]) -> ProviderAnswer:
+    status, headers = sent.status or 0, sent.headers or {}
+    error = envelope(sent.body)
+    attributed = any(name in headers for name in known_headers) if known_headers else error is not None
+    outcome, code = _status(status, attributed)
+    if outcome == REJECTED:
+        reasons = _reasons(error or {})
+        if reasons & SPEND_LIMIT_REASONS:
+            code = "PROVIDER_SPEND_LIMIT"
+        elif status == 400 and reasons & REFUSAL_REASONS:
+            code = "content_refused"
+    said = (error or {}).get("message")
+    return ProviderAnswer(
+        outcome,
+        body=sent.body,
+        status=status,
+        code=code,
+        message=sanitize(f"HTTP {status}: {said if isinstance(said, str) else 'no message'}"),
+        retry_after_seconds=retry_after_seconds(headers),
+        spend_limit=code == "PROVIDER_SPEND_LIMIT",
+        provider_ref=_reference(sent, known_headers),
+    )
+
+
+def _status(status: int, attributed: bool) -> tuple[str, str]:
+    for row in STATUSES:
+        if status in row.statuses and (attributed or not row.attributed):
+            return row.outcome, row.code
+    return CONNECTION_UNKNOWN, CODES[CONNECTION_UNKNOWN]
+
+
+def _reasons(error: Mapping[str, object]) -> frozenset[str]:
+    """Every machine-readable reason that an error envelope gives, in lower case."""
+    places = [error, error.get("details"), error.get("innererror")]
+    found = (
+        place.get(name)
+        for place in places
+        if isinstance(place, Mapping)
+        for name in ("code", "type", "error_code")
+    )
+    return frozenset(reason.lower() for reason in found if isinstance(reason, str))
+
+
+def _reference(sent: Sent, known_headers: Collection[str]) -> str:
+    headers = sent.headers or {}
+    return next((sanitize(headers[name])[:200] for name in known_headers if name in headers), "")
+
+
+def _told(error: BaseException | None) -> str:
+    return sanitize(f"{type(error).__name__}: {error}" if error else "no answer")
+
+
+def _json(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None

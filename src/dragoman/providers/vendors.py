@@ -1,0 +1,86 @@
+"""Hosted vendors as data, and which addresses nobody bills. Shared ground of this room, no member of it.
+
+A vendor is configuration over a protocol: the headers that prove its answers, the one that carries its key,
+whether it keeps answers that can be asked for. Knows no protocol.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from yarl import URL
+
+from dragoman.kernel.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """One hosted vendor, or the nameless server behind any other address.
+
+    `price_table` is its name in the price table, `known_headers` (lower case) are on each of its own answers,
+    `key_scheme` stands before the key in `key_header`, `keeps_answers` says that an answer can be found by
+    our metadata, `output_cap` is the request's member that bounds the answer's tokens.
+    """
+
+    price_table: str | None = None
+    known_headers: tuple[str, ...] = ()
+    key_header: str = "Authorization"
+    key_scheme: str = "Bearer "
+    keeps_answers: bool = False
+    output_cap: str = "max_tokens"
+
+
+OPENAI = Vendor("openai", ("x-request-id",), keeps_answers=True, output_cap="max_completion_tokens")
+AZURE = Vendor(
+    "azure",
+    ("x-request-id", "apim-request-id"),
+    key_header="api-key",
+    key_scheme="",
+    keeps_answers=True,
+    output_cap="max_completion_tokens",
+)
+ANY = Vendor()
+
+HOSTS: Sequence[tuple[str, Vendor]] = (
+    ("api.openai.com", OPENAI),
+    (".openai.azure.com", AZURE),
+    (".services.ai.azure.com", AZURE),
+)
+"""Host names, and suffixes that begin with a dot."""
+
+
+def checked_url(base_url: str) -> URL:
+    """The base URL of a server. Raises `SettingsError` unless it is plain http(s) without credentials."""
+    try:
+        url = URL(base_url.rstrip("/"))
+        plain = url.scheme in ("http", "https") and bool(url.host) and not (url.query_string or url.fragment)
+    except ValueError:
+        plain = False
+    if not plain or url.user or url.password:
+        raise SettingsError(
+            "a provider's base URL must be http(s)://host[:port][/path] and hold no credentials"
+        )
+    return url
+
+
+def vendor_of(url: URL) -> Vendor:
+    """The vendor that answers at this address."""
+    host = url.host or ""
+    for name, vendor in HOSTS:
+        if host == name or (name.startswith(".") and host.endswith(name)):
+            return vendor
+    return ANY
+
+
+def is_private(url: URL) -> bool:
+    """Whether an address is loopback or private, so that what answers there is our own and costs nothing.
+
+    Names count when no public name can look so: `localhost`, anything below it, and names without a dot.
+    """
+    host = url.host or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost") or "." not in host
