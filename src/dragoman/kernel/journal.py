@@ -124,14 +124,14 @@ _SECRET_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"[\"']?\s*[:=]\s*[\"']?)(?!\[redacted)(?!bearer\b|basic\b)[^\s\"',;&]+",
             rf"\1{REDACTED}",
         ),
+        # what `identity.secret` makes, and its kind; hexadecimal fingerprints and UUIDs mix no cases
+        (r"\b(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[A-Za-z0-9_-]{40,}", REDACTED),
         (
             r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{8,}|\bwhsec_[A-Za-z0-9+/=_-]+|\bgh[a-z]_[A-Za-z0-9]{20,}",
             REDACTED,
         ),
         (r"\bAKIA[0-9A-Z]{12,}|\bAIza[0-9A-Za-z_-]{20,}|\bxox[a-z]-[A-Za-z0-9-]{8,}", REDACTED),
         (r"\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,2}", REDACTED),
-        # what `identity.secret` makes, and its kind; hexadecimal fingerprints and UUIDs mix no cases
-        (r"\b(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[A-Za-z0-9_-]{40,}", REDACTED),
     )
 )
 
