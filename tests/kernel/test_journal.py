@@ -217,6 +217,23 @@ def test_long_lists_bytes_and_traces_are_bounded(stream: io.StringIO) -> None:
     assert len(failed["exception"]) == limits.JOURNAL_TRACE_CHARS_MAX
 
 
+@pytest.mark.parametrize("run", ["a-", "eyJaaaaaaaa-", "secret-", "://a:", "Bearer ", "sk-", "-----BEGIN "])
+def test_no_text_however_long_holds_the_program(stream: io.StringIO, run: str) -> None:
+    """Each shape is found in one pass: a search that goes back and forth would not end today."""
+    log.info("event", note=run * 500_000)
+    try:
+        raise ValueError(run * 500_000)
+    except ValueError:
+        log.exception("step.failed")
+    assert len(stream.getvalue()) < 2 * limits.JOURNAL_TRACE_CHARS_MAX
+
+
+def test_a_secret_that_the_bound_would_cut_is_not_shown_by_half(stream: io.StringIO) -> None:
+    for room in range(limits.MESSAGE_BYTES - 60, limits.MESSAGE_BYTES):
+        log.info("event", note="x" * room + " " + SECRETS[-1])
+    assert SECRETS[-1][:6] not in stream.getvalue()
+
+
 def test_a_second_setup_takes_the_place_of_the_first(stream: io.StringIO) -> None:
     again = io.StringIO()
     journal.setup(StoppedClock(), level="WARNING", stream=again)

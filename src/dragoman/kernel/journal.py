@@ -120,20 +120,24 @@ _SECRET_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(://[^/\s:@]*:)[^/\s@]+@", rf"\1{REDACTED}@"),
         (r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}", rf"\1 {REDACTED}"),
         (
-            r"(?i)\b((?:[\w-]*[-_])?(?:api[-_]?key|secret|password|passwd|authorization|token|signature)"
+            r"(?i)\b((?:[\w-]{0,40}[-_])?(?:api[-_]?key|secret|password|passwd|authorization|token|signature)"
             r"[\"']?\s*[:=]\s*[\"']?)(?!\[redacted)(?!bearer\b|basic\b)[^\s\"',;&]+",
             rf"\1{REDACTED}",
         ),
         # what `identity.secret` makes, and its kind; hexadecimal fingerprints and UUIDs mix no cases
-        (r"\b(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[A-Za-z0-9_-]{40,}", REDACTED),
+        (r"(?<![\w-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[A-Za-z0-9_-]{40,}", REDACTED),
         (
             r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{8,}|\bwhsec_[A-Za-z0-9+/=_-]+|\bgh[a-z]_[A-Za-z0-9]{20,}",
             REDACTED,
         ),
         (r"\bAKIA[0-9A-Z]{12,}|\bAIza[0-9A-Za-z_-]{20,}|\bxox[a-z]-[A-Za-z0-9-]{8,}", REDACTED),
-        (r"\beyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,2}", REDACTED),
+        (r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,2}", REDACTED),
     )
 )
+
+
+# what is cut off before the search is cut off widely enough that no half of a secret stays in what is shown
+_TRACE_CHARS_SEEN = 2 * limits.JOURNAL_TRACE_CHARS_MAX
 
 
 def _value(name: str, value: Any) -> Any:
@@ -149,8 +153,10 @@ def _value(name: str, value: Any) -> Any:
         return [_value("", inner) for inner in _few(value)]
     if isinstance(value, bytes | bytearray | memoryview):
         return f"[{len(value)} bytes]"
-    shown = _without_secrets(str(value))
-    return shown[-limits.JOURNAL_TRACE_CHARS_MAX :] if name == "exception" else sanitize(shown)
+    text = str(value)
+    if name == "exception":
+        return _without_secrets(text[-_TRACE_CHARS_SEEN:])[-limits.JOURNAL_TRACE_CHARS_MAX :]
+    return sanitize(_without_secrets(text[: limits.JOURNAL_TRACE_CHARS_MAX]))
 
 
 def _few(items: Any) -> list[Any]:
