@@ -167,3 +167,65 @@ class Source(Protocol):
     def target_path(self, ref: str, locale: str) -> str:
         """Where the translation of (document, locale) goes, relative to the target's root."""
         ...
+
+
+class EngineClient(Protocol):
+    """The translating side as the owner's side sees it: in this process, or across the network."""
+
+    async def submit(
+        self, workspace: str, submission_id: str, body: bytes, deadline_seconds: float
+    ) -> Answer:
+        """Create the job of a submission, or get the one that stands. Never raises for what the outside did.
+
+        The body of a SUCCEEDED answer is a JSON object with `job_id, status, submissionId, created`.
+        """
+        ...
+
+    async def control(
+        self, workspace: str, client_job_id: str, body: bytes, deadline_seconds: float
+    ) -> Answer:
+        """Pause, cancel or fund all jobs of a client job; a lower revision is ignored there."""
+        ...
+
+    async def job(self, workspace: str, job_id: str, deadline_seconds: float) -> Mapping[str, object] | None:
+        """The job as it stands, None where the engine knows none. Raises `OutsideError` without an answer."""
+        ...
+
+    async def items(
+        self, workspace: str, job_id: str, cursor: str, deadline_seconds: float
+    ) -> Mapping[str, object]:
+        """One page of a job's results: `items` and `next_cursor`. Raises `OutsideError` without an answer."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...
+
+
+class WebhookTransport(Protocol):
+    """Carries one signed event to whoever asked for it."""
+
+    async def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: float
+    ) -> Answer:
+        """Exactly one send, no redirect followed. Never raises for what the outside did."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...
+
+
+class Executor(Protocol):
+    """Puts one step of a publication in place. The same step twice has one effect and one answer.
+
+    `outgoing.body` is what shall stand at `facts["target"]` under `facts["root"]`; `facts["act"]` is `write` or
+    `remove`, `facts["expected"]` the SHA-256 of what stands there now, empty for nothing. SUCCEEDED carries the
+    target's answer as JSON; REJECTED has code `target_refused`, `target_raced` or `target_conflict`.
+    """
+
+    name: str
+
+    async def run(self, outgoing: Outgoing, deadline_seconds: float) -> Answer:
+        """One try. Never raises for what the outside did."""
+        ...
