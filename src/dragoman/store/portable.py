@@ -1,8 +1,8 @@
 """Column types and table options that behave alike on SQLite, PostgreSQL, MariaDB and MySQL.
 
-Text compares byte by byte everywhere: collation "C" on PostgreSQL, a binary NO PAD collation on MariaDB and MySQL,
-BINARY on SQLite. Big text and bytes have no 64 KiB ceiling. A flag is 0 or 1 in the table, a bool in Python.
-Knows no table of ours.
+Text compares byte by byte everywhere: collation "C" on PostgreSQL, a binary NO PAD collation on MariaDB and
+MySQL, BINARY on SQLite. Big text and bytes have no 64 KiB ceiling. A flag is 0 or 1 in the table, a bool in
+Python. Knows no table of ours.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def _bytewise(kind: type[sa.String], length: int | None) -> TypeEngine[str]:
     return kind(length).with_variant(kind(length, collation="C"), "postgresql")
 
 
-def Word(chars_max: int) -> TypeEngine[str]:
+def Word(chars_max: int) -> TypeEngine[str]:  # noqa: N802 - a type among types
     """Text of at most `chars_max` characters, fit for an index."""
     return _bytewise(sa.String, chars_max)
 
 
 class Flag(sa.TypeDecorator[bool]):
-    """0 or 1, read and written as bool; `table` adds the CHECK. Compare with True or False, not with `sa.true()`."""
+    """0 or 1, read and written as bool; `table` adds the CHECK. Compare with True, not with `sa.true()`."""
 
     impl = sa.SmallInteger
     cache_ok = True

@@ -1,10 +1,11 @@
 """From a SQLAlchemy Core statement to what a driver runs: text, parameters and rows, compiled once each.
 
-SQLAlchemy writes the SQL; its own execution layer is left out, because it costs 30 µs a statement beside the 5 µs
-that SQLite needs. Statements of the same shape share one compilation, whatever their values. One that stands as a
-constant and takes its values by `bindparam` costs 10 µs; one built at each call costs what SQLAlchemy needs to
-build it, 80 µs for a SELECT and 180 µs for an UPDATE: what runs often is a constant. The list of an IN is padded to
-the next power of two, so that a handful of texts serves all lengths. Python-side column defaults are not run.
+SQLAlchemy writes the SQL; its own execution layer is left out, because it costs 30 µs a statement beside the
+5 µs that SQLite needs. Statements of the same shape share one compilation, whatever their values. One that
+stands as a constant and takes its values by `bindparam` costs 10 µs; one built at each call costs what
+SQLAlchemy needs to build it, 80 µs for a SELECT and 180 µs for an UPDATE: what runs often is a constant. The
+list of an IN is padded to the next power of two, so that a handful of texts serves all lengths. Python-side
+column defaults are not run.
 """
 
 from __future__ import annotations
@@ -63,6 +64,14 @@ class _Text(NamedTuple):
     parts: Mapping[str, Sequence[str]]
 
 
+class Bound(NamedTuple):
+    """What a driver is given: SQL, and its positional parameters with their names."""
+
+    sql: str
+    names: list[str]
+    parameters: list[Any]
+
+
 class Prepared:
     """One statement in one dialect's words; `column_keys` names the columns of a plain INSERT."""
 
@@ -94,7 +103,7 @@ class Prepared:
         if bind.expanding:
             self._lists.append(name)
 
-    def bind(self, cache_key: Any, values: Values | None) -> tuple[str, list[Any]]:
+    def bind(self, cache_key: Any, values: Values | None) -> Bound:
         """SQL and positional parameters: the statement's own values, and `values` for the open ones."""
         given = dict(self._fixed)
         for name, place in self._places:
@@ -111,14 +120,17 @@ class Prepared:
             lengths = tuple([len(given[name]) for name in self._lists])
         text = self._texts.get(lengths) or self._expand(lengths, given)
         for whole, parts in text.parts.items():
-            given.update(zip(parts, given[whole], strict=True))
+            flat = given[whole]
+            if flat and isinstance(flat[0], tuple):
+                flat = [part for value in flat for part in value]
+            given.update(zip(parts, flat, strict=True))
         try:
             parameters = [given[name] for name in text.names]
         except KeyError:
             raise self._mismatch(given) from None
         for place, process in text.processes:
             parameters[place] = process(parameters[place])
-        return text.sql, parameters
+        return Bound(text.sql, text.names, parameters)
 
     def _mismatch(self, given: Values) -> TypeError:
         """Which values are missing or unknown."""
@@ -144,8 +156,8 @@ class Compilations:
         self._dialect = dialect
         self._kept: dict[Any, Prepared] = {}
 
-    def bound(self, statement: Any, values: Values | None) -> tuple[str, list[Any], Prepared]:
-        """SQL, parameters, and the prepared statement, which reads the rows."""
+    def bound(self, statement: Any, values: Values | None) -> tuple[Bound, Prepared]:
+        """What the driver is given, and the prepared statement, which reads the rows."""
         cache_key = statement._generate_cache_key()
         if cache_key is None:
             prepared = Prepared(statement, None, self._dialect)
@@ -153,18 +165,18 @@ class Compilations:
             prepared = self._kept.get(cache_key.key) or self._keep(
                 cache_key.key, Prepared(statement, cache_key, self._dialect)
             )
-        return *prepared.bind(cache_key, values), prepared
+        return prepared.bind(cache_key, values), prepared
 
-    def many(self, statement: Any, rows: Sequence[Values]) -> tuple[str, list[list[Any]]]:
-        """An INSERT for the columns of the first row, and the parameters of every row."""
+    def many(self, statement: Any, rows: Sequence[Values]) -> tuple[str, list[str], list[list[Any]]]:
+        """An INSERT for the columns of the first row, those columns, and the parameters of every row."""
         columns = sorted(rows[0])
         key = statement._generate_cache_key().key, *columns
         prepared = self._kept.get(key) or self._keep(key, Prepared(statement, None, self._dialect, columns))
         bound = [prepared.bind(None, row) for row in rows]
-        return bound[0][0], [parameters for _, parameters in bound]
+        return bound[0].sql, bound[0].names, [parameters for _, _, parameters in bound]
 
     def _keep(self, key: Any, prepared: Prepared) -> Prepared:
-        """Remember a compilation; when too many shapes were seen, all are forgotten and the common ones return."""
+        """Remember a compilation; too many shapes and all are forgotten: the common ones come back."""
         if len(self._kept) >= STATEMENTS_KEPT:
             self._kept.clear()
         self._kept[key] = prepared
@@ -172,7 +184,7 @@ class Compilations:
 
 
 def _padded(values: Sequence[Any]) -> list[Any]:
-    """A list of the next power of two's length; its last value is said again, which changes no IN."""
+    """A list of the next power of two's length; its last value is repeated, which changes no IN."""
     if len(values) > IN_LIST_MAX:
         raise ValueError(f"a list of {len(values)} values in one statement: ask in pages of {IN_LIST_MAX}")
     listed = list(values)
@@ -184,7 +196,8 @@ def _padded(values: Sequence[Any]) -> list[Any]:
 @functools.cache
 def _row_class(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
     """What turns a driver's tuple into a row with these names."""
-    return cast("Callable[[Sequence[Any]], Row]", namedtuple("Row", names)._make)  # type: ignore[misc]
+    made = cast("Any", namedtuple)("Row", names)
+    return cast("Callable[[Sequence[Any]], Row]", made._make)
 
 
 def _reader(statement: Any, dialect: sa.Dialect) -> Callable[[Sequence[Sequence[Any]]], list[Row]]:

@@ -1,7 +1,7 @@
 """What every store function gets first: one open transaction, its instant, and the few ways to ask.
 
-A `Tx` lives as long as its transaction and raises once that has ended. It knows no table and decides no commit:
-`writer.py` begins and ends transactions, and answers their callers.
+A `Tx` lives as long as its transaction and raises once that has ended. It knows no table and decides no
+commit: `writer.py` begins and ends transactions, and answers their callers.
 """
 
 from __future__ import annotations
@@ -12,10 +12,21 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
+from dragoman.kernel import limits
 from dragoman.kernel.identity import Chance
 from dragoman.store.statements import Compilations, Row, Values
 
-__all__ = ["DialectName", "Row", "Runner", "Tx", "Values", "is_repeatable", "is_urgent", "repeatable", "urgent"]
+__all__ = [
+    "DialectName",
+    "Row",
+    "Runner",
+    "Tx",
+    "Values",
+    "is_repeatable",
+    "is_urgent",
+    "repeatable",
+    "urgent",
+]
 
 DialectName = Literal["sqlite", "postgresql", "mysql"]
 P = ParamSpec("P")
@@ -25,9 +36,13 @@ T = TypeVar("T")
 class Runner(Protocol):
     """One connection, as far as a transaction needs it: it runs text with positional parameters."""
 
-    name: DialectName
     compilations: Compilations
     skips_locked: bool
+
+    @property
+    def name(self) -> DialectName:
+        """Which database it is."""
+        ...
 
     def query(self, sql: str, parameters: Sequence[Any]) -> Sequence[Sequence[Any]]:
         """Run one statement and fetch all rows."""
@@ -35,6 +50,10 @@ class Runner(Protocol):
 
     def change(self, sql: str, parameters: Sequence[Any]) -> int:
         """Run one statement; how many rows it matched."""
+        ...
+
+    def is_duplicate(self, error: Exception) -> bool:
+        """Whether the database refused a row because its key stands already."""
         ...
 
     def change_many(self, sql: str, parameters: Sequence[Sequence[Any]]) -> int:
@@ -62,8 +81,8 @@ class Tx:
     def all(self, statement: Any, values: Values | None = None) -> list[Row]:
         """Every row of a SELECT or of a RETURNING; `values` fill its open parameters by name."""
         runner = self._open
-        sql, parameters, prepared = runner.compilations.bound(statement, values)
-        rows = runner.query(sql, parameters)
+        bound, prepared = runner.compilations.bound(statement, values)
+        rows = runner.query(bound.sql, bound.parameters)
         if rows and statement.is_dml:
             self.wrote = True
         return prepared.rows(rows)
@@ -81,8 +100,8 @@ class Tx:
     def touched(self, statement: Any, values: Values | None = None) -> int:
         """How many rows an UPDATE, DELETE or INSERT … SELECT matched; 0 is a normal answer."""
         runner = self._open
-        sql, parameters, _ = runner.compilations.bound(statement, values)
-        count = runner.change(sql, parameters)
+        bound, _ = runner.compilations.bound(statement, values)
+        count = runner.change(bound.sql, bound.parameters)
         if count:
             self.wrote = True
         return count
@@ -92,8 +111,8 @@ class Tx:
         if not rows:
             return
         runner = self._open
-        sql, parameters = runner.compilations.many(sa.insert(table), rows)
-        if not runner.fill(table, sorted(rows[0]), parameters):
+        sql, columns, parameters = runner.compilations.many(sa.insert(table), rows)
+        if not runner.fill(table, columns, parameters):
             runner.change_many(sql, parameters)
         self.wrote = True
 
@@ -108,14 +127,17 @@ class Tx:
             return self._insert_missing(table, rows, conflict)
         maker = sqlite.insert if self.dialect == "sqlite" else postgresql.insert
         statement = maker(table).on_conflict_do_nothing(index_elements=list(conflict))
-        count = self._change_many(statement, rows)
-        return count
+        return self._change_many(statement, rows)
 
-    def upsert(self, table: sa.Table, row: Mapping[str, Any], key: Sequence[str], update: Sequence[str]) -> None:
-        """Insert one row, or set the columns `update` of the one that stands under `key` to the row's values."""
+    def upsert(
+        self, table: sa.Table, row: Mapping[str, Any], key: Sequence[str], update: Sequence[str]
+    ) -> None:
+        """Insert one row, or give the columns `update` of the one under `key` this row's values."""
         if self.dialect == "mysql":
             fresh = mysql.insert(table)
-            self._change_many(fresh.on_duplicate_key_update({name: fresh.inserted[name] for name in update}), [row])
+            self._change_many(
+                fresh.on_duplicate_key_update({name: fresh.inserted[name] for name in update}), [row]
+            )
             return
         maker = sqlite.insert if self.dialect == "sqlite" else postgresql.insert
         offered = maker(table)
@@ -142,7 +164,8 @@ class Tx:
 
     def _change_many(self, statement: Any, rows: Sequence[Mapping[str, Any]]) -> int:
         runner = self._open
-        count = runner.change_many(*runner.compilations.many(statement, rows))
+        sql, _, parameters = runner.compilations.many(statement, rows)
+        count = runner.change_many(sql, parameters)
         if count:
             self.wrote = True
         return count
@@ -150,8 +173,26 @@ class Tx:
     def _insert_missing(
         self, table: sa.Table, rows: Sequence[Mapping[str, Any]], conflict: Sequence[str]
     ) -> int:
-        """MariaDB and MySQL cannot name the key whose duplicates are passed over, so the keys are looked up first."""
-        raise NotImplementedError
+        """MariaDB and MySQL cannot name the key whose duplicates are passed over: look the keys up first.
+
+        Whoever commits one of them in between makes the INSERT fail whole; then they are looked up again.
+        """
+        runner = self._open
+        columns = [table.c[name] for name in conflict]
+        fresh = {tuple([row[name] for name in conflict]): row for row in reversed(rows)}
+        for attempt in range(1 + limits.TRANSACTION_RETRIES):
+            there = self.all(sa.select(*columns).where(sa.tuple_(*columns).in_(list(fresh))))
+            missing = [row for key, row in fresh.items() if key not in {tuple(found) for found in there}]
+            runner.change("SAVEPOINT fresh", ())
+            try:
+                self.insert(table, missing)
+            except Exception as error:
+                if not runner.is_duplicate(error) or attempt == limits.TRANSACTION_RETRIES:
+                    raise
+                runner.change("ROLLBACK TO SAVEPOINT fresh", ())
+            else:
+                return len(missing)
+        return 0
 
 
 _REPEATABLE: set[Callable[..., Any]] = set()
@@ -159,7 +200,7 @@ _URGENT: set[Callable[..., Any]] = set()
 
 
 def repeatable(act: Callable[P, T]) -> Callable[P, T]:
-    """Mark an act that may run again after a commit whose answer was lost: it finds its own row and says "same"."""
+    """Mark an act that may run again after a lost commit: it finds its own row and says "same"."""
     _REPEATABLE.add(act)
     return act
 

@@ -1,0 +1,130 @@
+"""The two doors to the database: `run` for whole transactions, `read` for snapshots.
+
+One transaction is one function: `await database.run(act, …)` runs the plain function `act(tx, …)` in a
+transaction and answers once it is committed. Only what the server says was rolled back runs again, three
+times at most. A connection lost after COMMIT was sent is `CommitUnknown`, and its caller behaves as if the
+process had died there; acts marked `@repeatable` run again instead. An act may therefore run more than once:
+it changes nothing but rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from dragoman.kernel import limits
+from dragoman.kernel.clock import Clock
+from dragoman.kernel.errors import CommitUnknown, StoreError
+from dragoman.kernel.identity import Chance
+from dragoman.store.failures import RolledBack, Verdict, stated
+from dragoman.store.servers import Options, Server, server_of
+from dragoman.store.timekeeping import DatabaseTime, HostTime
+from dragoman.store.transaction import Tx, is_repeatable, is_urgent
+from dragoman.store.writer import Call, Crew, Tally
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Performer(Protocol):
+    """Who carries out calls: the threads of `writer.Crew`, or the simulation's single thread."""
+
+    async def perform(self, call: Call) -> Any:
+        """Carry out one call and give its result, or raise its error."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what waits and let go."""
+        ...
+
+
+class Database:
+    """One open database. Made by `open`; the simulation gives its own performers."""
+
+    def __init__(
+        self, writer: Performer, reader: Performer, now: Callable[[], int], chance: Chance, tally: Tally
+    ) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._chance = chance
+        self.now = now
+        self.tally = tally
+
+    @classmethod
+    async def open(
+        cls, url: str, *, clock: Clock, chance: Chance, options: Options | None = None
+    ) -> Database:
+        """Reach the database behind `url` and learn its time. Raises `StoreError` where it cannot be used."""
+        server = server_of(url, options)
+        time = (DatabaseTime if server.has_clock else HostTime)(clock)
+        await asyncio.to_thread(_try, server, time)
+        tally = Tally()
+        writer = Crew(server, time, clock, chance, tally, reading=False)
+        reader = Crew(server, time, clock, chance, tally, reading=True)
+        return cls(writer, reader, time.now, chance, tally)
+
+    async def run(self, act: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Carry out `act(tx, *args, **kwargs)` as one transaction and give its result once it is committed.
+
+        Raises what the act raises (nothing of it stays), `CommitUnknown`, or `StoreError`.
+        """
+        for attempt in itertools.count(1):
+            call = Call(act, args, kwargs, urgent=is_urgent(act), alone=attempt > 1)
+            try:
+                result: T = await self._writer.perform(call)
+            except RolledBack as undone:
+                if attempt > limits.TRANSACTION_RETRIES:
+                    raise StoreError(f"{undone} (undone {attempt} times)") from undone
+            except CommitUnknown:
+                if attempt > limits.TRANSACTION_RETRIES or not is_repeatable(act):
+                    raise
+            else:
+                return result
+            await asyncio.sleep(self._chance.fraction() * limits.TRANSACTION_JITTER_SECONDS * attempt)
+        raise AssertionError("unreachable")
+
+    async def read(self, look: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `look(tx, *args, **kwargs)` in a read-only snapshot, on a connection that never writes."""
+        for attempt in itertools.count(1):
+            try:
+                result: T = await self._reader.perform(Call(look, args, kwargs))
+            except RolledBack as undone:
+                if attempt > limits.TRANSACTION_RETRIES:
+                    raise StoreError(f"{undone} (failed {attempt} times)") from undone
+            else:
+                return result
+            await asyncio.sleep(self._chance.fraction() * limits.TRANSACTION_JITTER_SECONDS * attempt)
+        raise AssertionError("unreachable")
+
+    @property
+    def commits(self) -> int:
+        """Physical commits that changed rows; polls that found nothing and renewals are counted apart."""
+        return self.tally.commits
+
+    @property
+    def acts(self) -> int:
+        """Acts carried out, also those that failed."""
+        return self.tally.acts
+
+    async def close(self) -> None:
+        """Answer what waits, then let the connections go."""
+        await self._writer.close()
+        await self._reader.close()
+
+
+def _try(server: Server, time: DatabaseTime) -> None:
+    """Connect once, so that a wrong URL is told now, and measure the clock."""
+    try:
+        session = server.connect(reading=False)
+        if server.has_clock:
+            time.measure(session.clock)
+        session.close()
+    except Exception as error:
+        verdict = server.judge(error)
+        if verdict is None:
+            raise
+        raise stated(
+            verdict if verdict is not Verdict.REFUSED else Verdict.UNAVAILABLE, error, server.place
+        ) from None

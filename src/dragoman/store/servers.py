@@ -1,0 +1,206 @@
+"""The three databases: how a URL becomes one of them, and how a connection to it is set.
+
+SQLite: WAL, `synchronous=FULL`, one host. MariaDB and MySQL: READ COMMITTED for the session, strict SQL mode.
+Waits for locks, silent servers and transactions left open are bounded. Passwords appear in no message:
+`place` is the URL without it.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+
+from dragoman.kernel import limits
+from dragoman.kernel.errors import SettingsError
+from dragoman.store.failures import Verdict, judge_mysql, judge_postgres, judge_sqlite
+from dragoman.store.sessions import MysqlSession, PostgresSession, Session, SqliteSession
+from dragoman.store.statements import Compilations
+
+_SQLITE_MIN = (3, 35)  # RETURNING
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What may be set about a database; `group_commit` concerns servers, SQLite always does it."""
+
+    group_commit: bool = False
+    writers: int = limits.WRITERS
+    readers: int = limits.READERS
+    synchronous: Literal["FULL", "NORMAL"] = "FULL"
+    busy_seconds: float = limits.SQLITE_BUSY_SECONDS
+
+
+class Server:
+    """One database, from which sessions are opened. `place` names it in messages."""
+
+    has_clock = True
+
+    def __init__(self, url: sa.URL, options: Options) -> None:
+        self.url = url
+        self.options = options
+        self.place = url.render_as_string(hide_password=True)
+        self.writers = options.writers
+        self.groups = options.group_commit
+
+    def connect(self, reading: bool) -> Session:
+        """Open a session. Raises the driver's error."""
+        raise NotImplementedError
+
+    def judge(self, error: BaseException) -> Verdict | None:
+        """What an error of `connect` means; None where it is not the driver's."""
+        raise NotImplementedError
+
+
+class SqliteServer(Server):
+    """A file on this host. One process writes at a time; the others wait for it."""
+
+    has_clock = False
+
+    def __init__(self, url: sa.URL, options: Options) -> None:
+        super().__init__(url, options)
+        if not url.database or url.database == ":memory:":
+            raise SettingsError("a SQLite database is a file: give it as sqlite:///path/to/file.db")
+        if sqlite3.sqlite_version_info < _SQLITE_MIN:
+            raise SettingsError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or newer is needed")
+        self.place = url.database
+        self.writers = 1
+        self.groups = True
+        self._path = url.database
+        self._compilations = Compilations(SQLiteDialect_pysqlite(dbapi=sqlite3))
+
+    def connect(self, reading: bool) -> Session:
+        """Open the file; a reader cannot write by mistake."""
+        connection = sqlite3.connect(
+            self._path, timeout=self.options.busy_seconds, isolation_level=None, cached_statements=512
+        )
+        tune(connection, self.options.synchronous)
+        if reading:
+            connection.execute("PRAGMA query_only=ON")
+        return SqliteSession(connection, sqlite3, self._compilations)
+
+    def judge(self, error: BaseException) -> Verdict | None:
+        """By SQLite's result code."""
+        return judge_sqlite(error)
+
+
+def tune(connection: sqlite3.Connection, synchronous: str) -> None:
+    """Set what every connection to a SQLite file is set to."""
+    (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
+    if journal not in ("wal", "memory"):
+        connection.execute("PRAGMA journal_mode=WAL")
+    for setting in (
+        f"synchronous={synchronous}",
+        "fullfsync=ON",  # where fsync alone does not reach the disk (macOS)
+        "foreign_keys=ON",
+        "cache_size=-65536",
+        "temp_store=MEMORY",
+        "journal_size_limit=67108864",
+    ):
+        connection.execute(f"PRAGMA {setting}")
+
+
+class PostgresServer(Server):
+    """PostgreSQL through psycopg 3."""
+
+    def __init__(self, url: sa.URL, options: Options) -> None:
+        super().__init__(url, options)
+        self._dialect, self._driver = _driver(url, "postgres", "numeric_dollar")
+        self._compilations = Compilations(self._dialect)
+
+    def connect(self, reading: bool) -> Session:
+        """Connect, and bound how long locks are waited for and transactions may stand idle."""
+        arguments, named = self._dialect.create_connect_args(self.url)
+        named = {"connect_timeout": limits.CONNECT_SECONDS, "application_name": "dragoman", **named}
+        connection = self._driver.connect(*arguments, **named, autocommit=True)
+        connection.prepared_max = 500
+        session = PostgresSession(connection, self._driver, self._compilations)
+        session.execute(
+            f"SET lock_timeout = '{limits.LOCK_WAIT_SECONDS}s';"
+            f"SET idle_in_transaction_session_timeout = '{limits.IDLE_TRANSACTION_SECONDS}s';"
+            "SET TIME ZONE 'UTC'"
+        )
+        return session
+
+    def judge(self, error: BaseException) -> Verdict | None:
+        """By SQLSTATE."""
+        return judge_postgres(error, self._driver)
+
+
+class MysqlServer(Server):
+    """MariaDB ≥ 10.6 or MySQL 8 through PyMySQL; on older ones rows are claimed one by one."""
+
+    def __init__(self, url: sa.URL, options: Options) -> None:
+        super().__init__(url, options)
+        self._dialect, self._driver = _driver(url, "mysql", "format")
+        self._compilations = Compilations(self._dialect)
+
+    def connect(self, reading: bool) -> Session:
+        """Connect, set isolation and strictness, and bound the waits."""
+        arguments, named = self._dialect.create_connect_args(self.url)
+        silence = {
+            "read_timeout": limits.IDLE_TRANSACTION_SECONDS,
+            "write_timeout": limits.IDLE_TRANSACTION_SECONDS,
+        }
+        named = {"connect_timeout": limits.CONNECT_SECONDS, **silence, **named, "charset": "utf8mb4"}
+        connection = self._driver.connect(*arguments, **named, autocommit=True)
+        version = str(connection.get_server_info())
+        session = MysqlSession(connection, self._driver, self._compilations, skips_locked(version))
+        session.execute(
+            f"SET SESSION TRANSACTION ISOLATION LEVEL {'REPEATABLE READ' if reading else 'READ COMMITTED'}"
+        )
+        session.execute(
+            "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY',"
+            f" time_zone = '+00:00', innodb_lock_wait_timeout = {limits.LOCK_WAIT_SECONDS}"
+        )
+        if "mariadb" in version.lower():
+            session.execute(f"SET SESSION idle_transaction_timeout = {limits.IDLE_TRANSACTION_SECONDS}")
+        return session
+
+    def judge(self, error: BaseException) -> Verdict | None:
+        """By error number."""
+        return judge_mysql(error, self._driver)
+
+
+def skips_locked(version: str) -> bool:
+    """Whether a MariaDB or MySQL of this version knows SKIP LOCKED."""
+    numbers = re.findall(r"(\d+)\.(\d+)\.\d+", version)  # 5.5.5-10.11.19-MariaDB says the old name first
+    major, minor = map(int, numbers[-1] if numbers else (0, 0))
+    return (major, minor) >= ((10, 6) if "mariadb" in version.lower() else (8, 0))
+
+
+def _driver(url: sa.URL, extra: str, paramstyle: str) -> tuple[sa.Dialect, Any]:
+    """SQLAlchemy's dialect and the driver module behind a URL."""
+    kind: Any = url.get_dialect()
+    try:
+        driver = kind.import_dbapi()
+    except ImportError:
+        message = f"the driver for {url.get_backend_name()} is missing: pip install 'dragoman[{extra}]'"
+        raise SettingsError(message) from None
+    return kind(dbapi=driver, paramstyle=paramstyle), driver
+
+
+def server_of(address: str, options: Options | None = None) -> Server:
+    """The server behind a URL: `sqlite:///file`, `postgresql://…`, `mariadb://…` or `mysql://…`."""
+    try:
+        url = sa.make_url(address)
+    except sa.exc.ArgumentError:
+        raise SettingsError(
+            "the database URL cannot be read: give sqlite:///file or postgresql://…"
+        ) from None
+    options = options or Options()
+    match url.get_backend_name():
+        case "sqlite":
+            return SqliteServer(url.set(drivername="sqlite"), options)
+        case "postgresql" | "postgres":
+            return PostgresServer(url.set(drivername="postgresql+psycopg"), options)
+        case "mysql" | "mariadb" as family:
+            return MysqlServer(url.set(drivername=f"{family}+pymysql"), options)
+        case other:
+            raise SettingsError(
+                f"{other} is no database that Dragoman knows: sqlite, postgresql, mariadb or mysql"
+            )
