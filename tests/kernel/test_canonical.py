@@ -116,7 +116,7 @@ def test_canonical_bytes_are_a_fixed_point(value: dict[str, Any]) -> None:
 
 @given(plain_objects, st.randoms())
 def test_the_fingerprint_does_not_depend_on_the_order_of_keys(value: dict[str, Any], order: Any) -> None:
-    """[E-005, E-300] One meaning, one SHA-256 over the canonical bytes."""
+    """One meaning, one SHA-256 over the canonical bytes."""
     keys = list(value)
     order.shuffle(keys)
     assert canonical.fingerprint({key: value[key] for key in keys}) == canonical.fingerprint(value)

@@ -56,7 +56,6 @@ def test_what_may_pass_by_itself_can_be_retried(name: str) -> None:
 
 @pytest.mark.parametrize("kind", tree(), ids=lambda kind: kind.__name__)
 def test_every_error_of_the_tree_has_a_code_of_the_table_and_its_remedy(kind: type[DragomanError]) -> None:
-    """[M-191]"""
     error = kind("what happened")
     assert error.remedy == CODES[error.code].remedy
     assert str(error) == error.message == "what happened"
@@ -68,6 +67,7 @@ def test_the_drawing_above_the_tree_is_the_tree() -> None:
 
 
 def test_an_unknown_code_cannot_be_raised() -> None:
+    """[M-313]"""
     with pytest.raises(ValueError, match="unknown error code"):
         DragomanError("x", "no_such_code")
 
@@ -94,4 +94,5 @@ def test_a_long_message_is_cut_between_characters() -> None:
 
 
 def test_every_error_sanitizes_its_message() -> None:
+    """[M-314]"""
     assert errors.StoreError("gone\r\nX-Injected: yes\x1b[31m").message == "gone X-Injected: yes [31m"

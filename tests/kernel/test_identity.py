@@ -20,7 +20,6 @@ def chance(request: pytest.FixtureRequest) -> Chance:
 
 
 def test_ids_are_lowercase_uuids_of_version_7_that_sort_by_their_making(chance: Chance) -> None:
-    """[M-310]"""
     ids = [chance.new_id() for _ in range(2_000)]
     assert ids == sorted(ids)
     assert len(set(ids)) == len(ids)

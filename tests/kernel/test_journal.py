@@ -68,7 +68,7 @@ def test_a_line_is_one_json_object_with_time_level_and_logger(stream: io.StringI
 
 
 def test_lines_carry_the_subject_that_was_bound(stream: io.StringIO) -> None:
-    """[M-300] All nine names, and nothing of them once the step is over."""
+    """All nine names, and nothing of them once the step is over."""
     subject = journal.Subject(
         manifest="m",
         intent="i",
@@ -108,7 +108,6 @@ def test_tasks_do_not_see_each_others_subject(stream: io.StringIO) -> None:
     "name", ["text", "body", "source", "content", "payload", "prompt", "answer", "translation"]
 )
 def test_texts_are_withheld_by_their_name_at_any_depth(stream: io.StringIO, name: str) -> None:
-    """[M-301]"""
     log.info("event", **{name: "Guten Tag", "item": {name: ["Guten", "Tag"]}})
     assert "Guten" not in stream.getvalue()
     (line,) = lines(stream)
@@ -129,7 +128,6 @@ def test_texts_are_withheld_by_their_name_at_any_depth(stream: io.StringIO, name
     ],
 )
 def test_secrets_are_redacted_by_their_name_at_any_depth(stream: io.StringIO, name: str) -> None:
-    """[M-301]"""
     log.info("event", **{name: "harmless looking", "headers": {name: "harmless looking"}})
     assert "harmless" not in stream.getvalue()
 
@@ -141,7 +139,7 @@ def test_secrets_are_redacted_by_their_name_at_any_depth(stream: io.StringIO, na
 def test_secrets_are_redacted_by_their_shape(
     stream: io.StringIO, secret: str, before: str, after: str
 ) -> None:
-    """[M-301] In values, in lists, in the event's own name, in a library's line and in a traceback."""
+    """In values, in lists, in the event's own name, in a library's line and in a traceback."""
     shown = before + secret + after
     log.info("event", note=shown, notes=[{"n": shown}])
     log.info(shown)

@@ -27,7 +27,6 @@ def test_what_was_sealed_for_a_job_opens_for_that_job(secret: str, job: str, non
 
 
 def test_a_sealed_secret_is_text_without_the_secret() -> None:
-    """[M-316]"""
     sealed = Sealer(KEY).seal(SECRET, "job", NONCE)
     assert sealed.startswith("v1.")
     assert sealed.isascii()

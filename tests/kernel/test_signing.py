@@ -40,7 +40,6 @@ def test_the_seeds_signature_is_hmac_sha256_over_timestamp_dot_body() -> None:
 
 
 def test_a_new_attempt_has_a_new_timestamp_and_signatures_and_the_same_id() -> None:
-    """[M-245]"""
     first, second = signed(), signed(moment=NOW + 7)
     assert {name for name in first if first[name] == second[name]} == {
         signing.DELIVERY_ID,
@@ -162,6 +161,23 @@ def test_a_request_without_any_signature_is_refused() -> None:
 def test_without_a_live_secret_nothing_verifies() -> None:
     with pytest.raises(CallerError, match="no live secret"):
         signing.verify([], signed(), BODY, NOW)
+
+
+@pytest.mark.parametrize("names, schemes", [(STAMPED, 1), (WEBHOOK, 1), ((*STAMPED, *WEBHOOK), 2)])
+def test_every_secret_is_compared_in_constant_time_whichever_fits(
+    names: tuple[str, ...], schemes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[M-315] No early exit tells by its time which secret fits, and no comparison is an ordinary one."""
+    compared: list[bool] = []
+    constant_time = hmac.compare_digest
+
+    def counted(one: bytes, other: bytes) -> bool:
+        compared.append(constant_time(one, other))
+        return compared[-1]
+
+    monkeypatch.setattr(hmac, "compare_digest", counted)
+    signing.verify([SECRET, OTHER, "a third secret of it"], signed(*names), BODY, NOW)
+    assert compared == [True, False, False] * schemes
 
 
 def test_the_unsigned_delivery_id_must_agree_with_the_signed_one() -> None:
