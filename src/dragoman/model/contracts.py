@@ -89,6 +89,17 @@ class Provider(Protocol):
         ...
 
 
+class Providers(Protocol):
+    """Every provider that this process can use, by the name that the settings give it."""
+
+    def resolve(self, name: str, model: str) -> Provider:
+        """The provider of a name; no name and `platform` mean the platform's own account, no model the configured one.
+
+        Raises `DragomanError` with code provider_unknown or provider_credentials_missing.
+        """
+        ...
+
+
 class Family(Protocol):
     """One kind of act on the outside world; providers are reached through the family `completion`."""
 

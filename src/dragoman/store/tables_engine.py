@@ -115,6 +115,7 @@ def _jobs(metadata: sa.MetaData) -> dict[str, sa.Table]:
             word("code", 64),
             word("check_name", 32),
             word("message", 500),
+            optional("missing", LongText),  # JSON list of what a failed check missed
             sa.Index("ix_job_fields_state", "job_id", "state"),
             clustered=True,
         ),
