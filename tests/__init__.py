@@ -1,0 +1,1 @@
+"""Promises of Dragoman, one folder a kind."""
