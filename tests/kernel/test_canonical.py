@@ -62,7 +62,7 @@ def test_every_finite_double_is_written_as_ecmascript_writes_it(number: float) -
 
 
 @pytest.mark.parametrize(
-    "number, text",
+    ("number", "text"),
     [
         (0.0, "0"),
         (-0.0, "0"),
@@ -131,7 +131,7 @@ def nested(depth: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    "value, place, why",
+    ("value", "place", "why"),
     [
         ({"a": {"b": [0, 2**53]}}, "$.a.b[1]", "2^53"),
         ({"a": -(2**53)}, "$.a", "2^53"),
@@ -178,7 +178,7 @@ def test_a_place_stays_short_whatever_the_keys_are_called() -> None:
 
 
 @pytest.mark.parametrize(
-    "data, place, why",
+    ("data", "place", "why"),
     [
         (b'{"a": 1, "a": 1}', "$", 'the key "a" stands here twice'),
         (b'{"pairs": [{}, {"x": 1, "b c": 2, "b c": 3}]}', "$.pairs[1]", 'the key "b c" stands here twice'),

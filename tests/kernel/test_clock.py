@@ -43,7 +43,7 @@ def test_no_instant_has_no_spelling() -> None:
 
 
 @pytest.mark.parametrize(
-    "moment, month",
+    ("moment", "month"),
     [
         (datetime(2026, 11, 30, 23, 59, 59, 999_999, UTC), "2026-11"),
         (datetime(2026, 12, 1, tzinfo=UTC), "2026-12"),

@@ -57,7 +57,7 @@ def test_seeded_ids_sort_beyond_sixteen_bits() -> None:
     assert ids == sorted(ids)
 
 
-@pytest.mark.parametrize("size_bytes, least", [(32, 43), (1, 22)])
+@pytest.mark.parametrize(("size_bytes", "least"), [(32, 43), (1, 22)])
 def test_a_secret_has_128_bits_at_least(size_bytes: int, least: int) -> None:
     made = {identity.secret(size_bytes) for _ in range(100)}
     assert len(made) == 100

@@ -134,7 +134,7 @@ def test_secrets_are_redacted_by_their_name_at_any_depth(stream: io.StringIO, na
 
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize(
-    "before, after", [("", ""), ("key=", "&x=1"), ("'", "'"), ("the key ", " was refused")]
+    ("before", "after"), [("", ""), ("key=", "&x=1"), ("'", "'"), ("the key ", " was refused")]
 )
 def test_secrets_are_redacted_by_their_shape(
     stream: io.StringIO, secret: str, before: str, after: str
@@ -155,7 +155,7 @@ def test_secrets_are_redacted_by_their_shape(
 
 
 @pytest.mark.parametrize(
-    "text, left",
+    ("text", "left"),
     [
         ("Authorization: Bearer abc.def-ghi", "Authorization: Bearer [redacted]"),
         ("authorization='Basic dXNlcjpwYXNz'", "authorization='Basic [redacted]'"),

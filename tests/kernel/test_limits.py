@@ -18,7 +18,7 @@ def test_every_limit_is_positive(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "default, bounds",
+    ("default", "bounds"),
     [
         (limits.PUBLISH_POLL_SECONDS, limits.PUBLISH_POLL_SECONDS_BOUNDS),
         (limits.PUBLISH_BATCH, limits.PUBLISH_BATCH_BOUNDS),

@@ -163,7 +163,7 @@ def test_without_a_live_secret_nothing_verifies() -> None:
         signing.verify([], signed(), BODY, NOW)
 
 
-@pytest.mark.parametrize("names, schemes", [(STAMPED, 1), (WEBHOOK, 1), ((*STAMPED, *WEBHOOK), 2)])
+@pytest.mark.parametrize(("names", "schemes"), [(STAMPED, 1), (WEBHOOK, 1), ((*STAMPED, *WEBHOOK), 2)])
 def test_every_secret_is_compared_in_constant_time_whichever_fits(
     names: tuple[str, ...], schemes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,7 +81,7 @@ def test_a_whole_page_has_no_fault(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "row, fault",
+    ("row", "fault"),
     [
         (("test", f"`{HERE}::test_gone`"), "no such test"),
         (("test", "`tests/kernel/test_gone.py::test_it_holds`"), "no such test"),
@@ -110,7 +110,7 @@ def test_a_row_that_is_not_true_is_named_by_its_line(tree: Path, row: tuple[str,
 
 
 @pytest.mark.parametrize(
-    "damage, fault",
+    ("damage", "fault"),
     [
         (lambda text: text.replace("| J-001..J-107 | open | engine |\n", ""), "J-001 is missing"),
         (lambda text: text.replace("J-001..J-107", "J-001..J-106"), "J-107 is missing"),
