@@ -13,7 +13,7 @@ from dragoman.kernel.errors import LocaleError
 
 
 @pytest.mark.parametrize(
-    "written, tag",
+    ("written", "tag"),
     [
         ("pt_br", "pt-BR"),
         ("zh_hant", "zh-Hant"),
@@ -54,7 +54,7 @@ def test_any_text_is_either_a_locale_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "one, other, same",
+    ("one", "other", "same"),
     [
         ("en", "en-GB", True),
         ("sr", "sr-Latn", False),
@@ -75,7 +75,7 @@ def test_direction_follows_the_script() -> None:
 
 
 @pytest.mark.parametrize(
-    "locale, categories",
+    ("locale", "categories"),
     [
         ("en", "one other"),
         ("pl", "one few many other"),
@@ -94,7 +94,7 @@ def test_plural_categories_are_cldrs_in_cldrs_order(locale: str, categories: str
 
 
 @pytest.mark.parametrize(
-    "locale, categories",
+    ("locale", "categories"),
     [
         ("en", "one other"),
         ("ru", "one few many"),
@@ -146,7 +146,7 @@ def test_t9_locale_mapping_never_changes_the_script() -> None:
 
 
 @pytest.mark.parametrize(
-    "locale, declared, code",
+    ("locale", "declared", "code"),
     [
         ("de-AT", ("de",), "de"),
         ("de-AT", ("de-DE",), None),
