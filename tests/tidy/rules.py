@@ -52,7 +52,7 @@ INDOORS: Mapping[str, str] = {"store.rows": "store"}
 """Modules that nobody imports from outside of their room."""
 
 ACTS = "store.acts"
-"""Where whole transactions stand: only what lies here is handed to `database.run` and `database.read`."""
+"""Where whole transactions stand: only what lies here is run. A read may be put together anywhere."""
 
 _HTTP = ("providers", "families", "content.sources", "surfaces.cli")
 

@@ -33,6 +33,7 @@ CLEAN = {
             time = await database.run(settling.settle)
             return time.now()
         """,
+    "flow/site/views.py": "def _all(tx): ...\nasync def f(database):\n    await database.read(_all)",
     "wiring.py": "from dragoman.providers.pseudo import Whole\nfrom dragoman.flow.site import admission",
     "surfaces/web/paging.py": "",
     "surfaces/http/pages.py": "import fastapi\nfrom dragoman.surfaces.web import paging",
@@ -58,7 +59,7 @@ IMPORTS: list[Plant] = [
     ("flow/engine/recall.py", RELATIVE, "imports flow.site.admission.admit: steps hand over"),
     ("store/rows/shards.py", "from dragoman.store.rows import intents", "store.rows.intents: steps hand"),
     ("store/rows/jobs.py", "from dragoman.store.acts import settling", "from a lower floor"),
-    ("flow/site/views.py", "from dragoman.store.rows import intents", "not seen from outside of store"),
+    ("flow/site/peeking.py", "from dragoman.store.rows import intents", "not seen from outside of store"),
     ("providers/more.py", "from dragoman.providers.pseudo import Whole", "only wiring names a member"),
     ("providers/codes.py", "from dragoman.providers import chat", "only wiring names a member"),
     ("ledger/asking.py", "from dragoman.providers import chat", "only wiring names a member"),
@@ -84,23 +85,23 @@ POWERS: list[Plant] = [
 ]
 
 TRANSACTIONS: list[Plant] = [
-    ("flow/site/a.py", "def settle(tx, now): ...", "settle takes a transaction: it belongs into store.acts"),
-    ("flow/site/b.py", "async def f(database):\n    await database.run(lambda tx: 1)", "hands a lambda"),
+    ("flow/site/a.py", "async def f(database):\n    await database.run(lambda tx: 1)", "runs a lambda"),
     (
         "wiring.py",
         "from dragoman.store.rows.intents import add\nasync def f(self):\n    await self._database.run(add)",
-        "hands dragoman.store.rows.intents.add to the database",
+        "runs dragoman.store.rows.intents.add as a transaction",
     ),
     (
         "workers.py",
-        "def claim(t): ...\nasync def f(database):\n    await database.read(claim)",
-        "hands dragoman.workers.claim to the database",
+        "def claim(tx): ...\nasync def f(database):\n    await database.run(claim)",
+        "runs dragoman.workers.claim as a transaction",
     ),
     (
-        "store/acts/more.py",
-        "T = schema.t\ndef f(tx):\n    tx.insert(T, [])",
-        "rows are added to t in several",
+        "flow/site/b.py",
+        "def settle(tx, now): ...\nasync def f(ledger):\n    await ledger.act('mail', settle=settle)",
+        "hands dragoman.flow.site.b.settle on",
     ),
+    ("store/acts/more.py", "T = schema.t\ndef f(tx):\n    tx.insert(T, [])", "rows are added to t in"),
 ]
 
 NAMES: list[Plant] = [

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.tidy.rules import ACTS, PACKAGE
 from tests.tidy.source import Module, dotted, modules, within
 
+_ACTS = f"{PACKAGE}.{ACTS}"
 _DATABASES = frozenset({"database", "_database"})
 
 
@@ -24,22 +25,45 @@ def problems(root: Path) -> list[str]:
 
 
 def _transactions(module: Module) -> Iterator[tuple[int, str]]:
+    readers = _takers_of_a_transaction(module)
     for node in ast.walk(module.tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            parameters = (*node.args.posonlyargs, *node.args.args)
-            if any(parameter.arg == "tx" for parameter in parameters):
-                yield node.lineno, f"{node.name} takes a transaction: it belongs into {ACTS}"
-        if isinstance(node, ast.Call) and _is_a_door(node.func) and node.args:
-            act = module.resolve(node.args[0])
-            ours = act.startswith(f"{PACKAGE}.")
-            if isinstance(node.args[0], ast.Lambda) or (ours and not within(act, f"{PACKAGE}.{ACTS}")):
-                yield node.lineno, f"hands {act or 'a lambda'} to the database: only what lies in {ACTS} is"
+        if not isinstance(node, ast.Call):
+            continue
+        door = _door(node.func)
+        handed = [module.resolve(argument) for argument in _arguments(node)]
+        if door == "run" and handed:
+            act = handed[0]
+            if isinstance(node.args[0], ast.Lambda) or (_is_ours(act) and not within(act, _ACTS)):
+                yield node.lineno, f"runs {act or 'a lambda'} as a transaction, which only {ACTS} holds"
+        elif door != "read":
+            for name in readers.intersection(handed):
+                yield (
+                    node.lineno,
+                    f"hands {name} on: a function of a transaction that is no act is only read with",
+                )
 
 
-def _is_a_door(function: ast.expr) -> bool:
-    """Whether this is `database.run` or `database.read`, by whatever path the database is reached."""
+def _takers_of_a_transaction(module: Module) -> frozenset[str]:
+    """Full names of the module's functions that begin with `tx`."""
+    return frozenset(
+        f"{module.full_name}.{node.name}"
+        for node in module.tree.body
+        if isinstance(node, ast.FunctionDef) and node.args.args and node.args.args[0].arg == "tx"
+    )
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _door(function: ast.expr) -> str:
+    """`run` or `read` where a database is asked, by whatever path it is reached; else ""."""
     *owners, method = dotted(function).split(".")
-    return method in {"run", "read"} and bool(owners) and owners[-1] in _DATABASES
+    return method if owners and owners[-1] in _DATABASES else ""
+
+
+def _is_ours(name: str) -> bool:
+    return within(name, PACKAGE)
 
 
 def _filled_twice(house: list[Module]) -> Iterator[str]:
