@@ -1,11 +1,12 @@
 """The product's promise: the only way to do anything to the outside world.
 
-    transaction 1   `begin` writes the effect (if new) and an attempt STARTED, with fence, deadline and fingerprint
-    the call        with nothing open; the last look at the deadline stands right beside the send
-    transaction 2   `settle` writes the attempt's outcome, keeps the answer, and whatever the owner settles with it
+    transaction 1   `begin` writes the effect (if new) and an attempt STARTED, with fence, deadline and
+    fingerprint the call        with nothing open; the last look at the deadline stands right beside the
+    send transaction 2   `settle` writes the attempt's outcome, keeps the answer, and whatever the owner
+    settles with it
 
-A process that dies in between leaves STARTED, and whoever takes over asks; it never resends blindly. An answer that
-comes to a worker whose fence is stale is still written down: the ledger never forgets money.
+A process that dies in between leaves STARTED, and whoever takes over asks; it never resends blindly. An
+answer that comes to a worker whose fence is stale is still written down: the ledger never forgets money.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Ledger:
         settle: Callable[..., T],
         settle_args: tuple[Any, ...] = (),
     ) -> T | S:
-        """Begin, send once, settle. What `begin` answers instead of an `Outgoing` is handed back: nothing was sent.
+        """Begin, send once, settle. What `begin` answers instead of an `Outgoing` is handed back: nothing
+        was sent.
 
         `settle` is called as `settle(tx, outgoing, answer, *settle_args)`.
         """

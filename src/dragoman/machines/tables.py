@@ -86,7 +86,6 @@ SUBMISSION = Machine(
         "submitting": f"its holder; {_SWEEP} and the same bytes are sent again",
         "retry_wait": "any site worker, once due",
     },
-    groups={"CLAIMABLE": frozenset({"pending", "retry_wait"})},
 )
 
 JOB = Machine(

@@ -48,7 +48,8 @@ class ProviderAnswer:
     """What one send came to. `outcome` is a state of machine `attempt`.
 
     `body` holds the answer's bytes as received (also partial ones), before anyone parsed them.
-    `retry_after_seconds` is what the provider asked for; `spend_limit` says that the account has no money left.
+    `retry_after_seconds` is what the provider asked for; `spend_limit` says that the account has no money
+    left.
     """
 
     outcome: str

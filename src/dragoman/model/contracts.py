@@ -11,7 +11,9 @@ from dragoman.model.effects import Answer, Idempotency, Outgoing
 
 
 class Format(Protocol):
-    """A file format: locates texts, and writes by splicing. `whole` files are written complete or not at all."""
+    """A file format: locates texts, and writes by splicing. `whole` files are written complete or not at
+    all.
+    """
 
     name: str
     extensions: tuple[str, ...]
@@ -93,7 +95,8 @@ class Providers(Protocol):
     """Every provider that this process can use, by the name that the settings give it."""
 
     def resolve(self, name: str, model: str) -> Provider:
-        """The provider of a name; no name and `platform` mean the platform's own account, no model the configured one.
+        """The provider of a name; none and `platform` mean the platform's own account, no model the
+        configured.
 
         Raises `DragomanError` with code provider_unknown or provider_credentials_missing.
         """
@@ -230,9 +233,10 @@ class WebhookTransport(Protocol):
 class Executor(Protocol):
     """Puts one step of a publication in place. The same step twice has one effect and one answer.
 
-    `outgoing.body` is what shall stand at `facts["target"]` under `facts["root"]`; `facts["act"]` is `write` or
-    `remove`, `facts["expected"]` the SHA-256 of what stands there now, empty for nothing. SUCCEEDED carries the
-    target's answer as JSON; REJECTED has code `target_refused`, `target_raced` or `target_conflict`.
+    `outgoing.body` is what shall stand at `facts["target"]` under `facts["root"]`; `facts["act"]` is
+    `write` or `remove`, `facts["expected"]` the SHA-256 of what stands there now, empty for nothing.
+    SUCCEEDED carries the target's answer as JSON; REJECTED has code `target_refused`, `target_raced` or
+    `target_conflict`.
     """
 
     name: str

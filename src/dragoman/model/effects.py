@@ -54,7 +54,8 @@ class AttemptPlan:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A committed attempt: the exact bytes, where they go, and the instant (database time) after which they may not.
+    """A committed attempt: the exact bytes, where they go, and the instant (database time) after which they
+    may not.
 
     `facts` is the family's own address data: never a secret, never text for a log.
     """

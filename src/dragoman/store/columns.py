@@ -57,3 +57,8 @@ def stamps() -> tuple[sa.Column[Any], ...]:
 def json_text(name: str) -> sa.Column[Any]:
     """JSON that we wrote, never null."""
     return required(name, LongText)
+
+
+def is_set(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    """The condition that a flag is set; `sa.true()` means something else to a small integer."""
+    return column == True  # noqa: E712 - a column, not a truth value

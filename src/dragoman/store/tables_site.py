@@ -105,16 +105,16 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("workspace", Word(64)),
             *counted("intents", "pending", "preparing", "prepared", "queued", "processing"),
             *counted("completed", "failed", "protected", "skipped", "retryable_failed"),
-            optional(
-                "due_at", Instant
-            ),  # earliest moment at which an intent here wants preparation or submission
+            optional("prepare_due_at", Instant),  # the earliest intent here that wants preparation
+            optional("submit_due_at", Instant),  # the earliest one prepared and in no submission
             *lease_columns(),
             sa.CheckConstraint(
                 "pending + preparing + prepared + queued + processing"
                 " + completed + failed + protected + skipped = intents",
                 name="sums",
             ),
-            sa.Index("ix_shards_claim", "due_at", "manifest_id", "shard"),
+            sa.Index("ix_shards_prepare", "prepare_due_at", "manifest_id", "shard"),
+            sa.Index("ix_shards_submit", "submit_due_at", "manifest_id", "shard"),
         ),
     }
 

@@ -1,6 +1,7 @@
 """Rows of `effects` and `attempts`: identity, state and money of every outside act.
 
-Knows nothing of any family. An attempt takes one transition; a late answer of its own sender is the one exception.
+Knows nothing of any family. An attempt takes one transition; a late answer of its own sender is the one
+exception.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def ensure(tx: Tx, identity: EffectIdentity, owned: bool = True) -> Row:
     if found is None:
         tx.insert_new(_EFFECTS, [_fresh(tx, identity, owned)], ("workspace", "family", "effect_key"))
         found = tx.first(sa.select(_EFFECTS).where(*where))
-    assert found is not None
+    if found is None:
+        raise LookupError(f"effect {identity.key} vanished inside its transaction")
     if found.payload_fingerprint != identity.payload_fingerprint:
         raise CallerError(
             f"effect {identity.key} was asked for with other content", "EFFECT_PAYLOAD_CONFLICT"
@@ -146,7 +148,9 @@ def event_of(answer: Answer) -> str:
 
 
 def move(tx: Tx, effect_id: str, event: str) -> bool:
-    """Move an effect by one event from whatever state the table allows it in; False where it does not apply."""
+    """Move an effect by one event from whatever state the table allows it in; False where it does not
+    apply.
+    """
     for source, known, target in EFFECT.table:
         if known != event:
             continue

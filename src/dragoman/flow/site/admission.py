@@ -1,0 +1,186 @@
+"""Step 1: a request becomes one durable manifest, and nothing else happens.
+
+Admission checks shape, locales, duplicates and rights, makes the request canonical, and persists it in one
+transaction. It reads no content, prepares nothing and calls no engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, cast
+
+from dragoman.content import locales
+from dragoman.kernel import canonical
+from dragoman.kernel.errors import CallerError, LocaleError
+from dragoman.kernel.limits import DOCUMENT_REF_CHARS_MAX, PAIRS_MAX, REQUEST_ID_CHARS_MAX
+from dragoman.model.contracts import Source
+from dragoman.model.intents import MODES, Admitted, ManifestDraft
+from dragoman.store.acts import admitting
+from dragoman.store.database import Database
+
+_FIELDS = frozenset(
+    {"request_id", "project", "pairs", "mode", "publish", "partial", "on_unknown", "provider", "tone"}
+)
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "mode": MODES,
+    "publish": ("auto", "manual", "none"),
+    "partial": ("auto", "never"),
+    "on_unknown": ("resend", "resend:unlimited", "hold"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: a workspace's actor."""
+
+    workspace: str
+    actor: str
+
+
+class Admission:
+    """Takes requests in. `settings_of` gives a project's frozen settings, `source_of` the source that they
+    name.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        settings_of: Callable[[str, str], Mapping[str, Any]],
+        source_of: Callable[[Mapping[str, Any]], Source],
+        wake: Callable[[], Awaitable[None]],
+        pairs_max: int = PAIRS_MAX,
+    ) -> None:
+        self._database = database
+        self._settings_of = settings_of
+        self._source_of = source_of
+        self._wake = wake
+        self._pairs_max = pairs_max
+
+    async def admit(self, caller: Caller, request: Mapping[str, Any]) -> Admitted:
+        """Admit a request as it came over a door: parsed JSON, nothing trusted.
+
+        Raises `CallerError` (`invalid_request`, `unsupported_locale`, `duplicate_pair`, `source_is_target`,
+        `request_too_large`, `request_id_conflict`, `forbidden`), each naming the place.
+        """
+        unknown = sorted(set(request) - _FIELDS)
+        if unknown:
+            raise CallerError(f"unknown field {unknown[0]!r}", place=unknown[0])
+        project = _word(request, "project", 128, "default")
+        settings = {**self._settings_of(caller.workspace, project), **_chosen(request)}
+        for name in ("provider", "tone"):
+            if name in request:
+                settings[name] = _word(request, name, 255, "")
+        request_id = _word(request, "request_id", REQUEST_ID_CHARS_MAX, "")
+        if not request_id or not request_id.isascii() or not request_id.isprintable():
+            raise CallerError("request_id must be 1 to 255 visible ASCII characters", place="request_id")
+        pairs = self._pairs(request.get("pairs"), str(settings["source_locale"]))
+        return await self.admit_pairs(caller, project, request_id, pairs, settings)
+
+    async def admit_pairs(
+        self,
+        caller: Caller,
+        project: str,
+        request_id: str,
+        pairs: Sequence[tuple[str, str]],
+        settings: Mapping[str, Any],
+        resume_key: str = "",
+    ) -> Admitted:
+        """Admit canonical pairs under frozen settings; wakes a worker after the commit."""
+        self._refuse_foreign(caller, pairs, self._source_of(settings))
+        frozen = canonical.encode(dict(settings)).decode("utf-8")
+        project_id = await self._database.run(
+            admitting.register_project, caller.workspace, project, _project_settings(settings)
+        )
+        draft = ManifestDraft(
+            workspace=caller.workspace,
+            project_id=project_id,
+            actor=caller.actor,
+            request_id=request_id,
+            fingerprint=canonical.fingerprint(
+                {"project": project, "settings": dict(settings), "pairs": list(pairs)}
+            ),
+            settings=frozen,
+            pairs=tuple(pairs),
+            resume_key=resume_key,
+        )
+        admitted = await self._database.run(admitting.admit_manifest, draft)
+        await self._wake()
+        return admitted
+
+    def _pairs(self, asked: object, source_locale: str) -> list[tuple[str, str]]:
+        if not isinstance(asked, list):
+            raise CallerError("pairs must be a list of {document, locale}", place="pairs")
+        if not asked:
+            raise CallerError("pairs is empty", "empty_request", place="pairs")
+        if len(asked) > self._pairs_max:
+            raise CallerError(
+                f"{len(asked)} pairs, at most {self._pairs_max}", "request_too_large", place="pairs"
+            )
+        spelled: dict[str, str] = {}
+        pairs = sorted(_pair(item, index, spelled, source_locale) for index, item in enumerate(asked))
+        for before, after in pairwise(pairs):
+            if before == after:
+                raise CallerError(
+                    f"{before[0]} to {before[1]} is asked for twice", "duplicate_pair", place="pairs"
+                )
+        return pairs
+
+    @staticmethod
+    def _refuse_foreign(caller: Caller, pairs: Sequence[tuple[str, str]], source: Source) -> None:
+        documents = sorted({document for document, _ in pairs})
+        rights = source.can_edit(caller.actor, documents)
+        foreign = [document for document in documents if not rights.get(document, True)]
+        if foreign:
+            raise CallerError(f"{caller.actor} may not edit {foreign[0]}", "forbidden", place=foreign[0])
+
+
+def _project_settings(settings: Mapping[str, Any]) -> str:
+    kept = {name: settings[name] for name in ("source_locale",) if name in settings}
+    return canonical.encode(kept).decode("utf-8")
+
+
+def _chosen(request: Mapping[str, Any]) -> dict[str, str]:
+    chosen = {}
+    for name, choices in _CHOICES.items():
+        if name in request:
+            if request[name] not in choices:
+                raise CallerError(f"{name} must be one of {', '.join(choices)}", place=name)
+            chosen[name] = cast(str, request[name])
+    return chosen
+
+
+def _word(request: Mapping[str, Any], name: str, chars_max: int, default: str) -> str:
+    value = request.get(name, default)
+    if not isinstance(value, str) or len(value) > chars_max:
+        raise CallerError(f"{name} must be text of at most {chars_max} characters", place=name)
+    return value
+
+
+def _pair(item: object, index: int, spelled: dict[str, str], source_locale: str) -> tuple[str, str]:
+    place = f"pairs[{index}]"
+    if not isinstance(item, dict) or set(item) != {"document", "locale"}:
+        raise CallerError(f"{place} must be an object with document and locale", place=place)
+    document, locale = item["document"], item["locale"]
+    if not isinstance(document, str) or not 0 < len(document) <= DOCUMENT_REF_CHARS_MAX:
+        raise CallerError(
+            f"{place}.document must be text of 1 to {DOCUMENT_REF_CHARS_MAX} characters", place=place
+        )
+    if not isinstance(locale, str):
+        raise CallerError(f"{place}.locale must be text", place=place)
+    if locale not in spelled:
+        spelled[locale] = _target(locale, place, source_locale)
+    return document, spelled[locale]
+
+
+def _target(locale: str, place: str, source_locale: str) -> str:
+    try:
+        target = locales.canonical(locale)
+    except LocaleError as error:
+        raise LocaleError(f"{place}.locale: {error.message}", place=place) from error
+    if target == source_locale:
+        raise CallerError(
+            f"{place}.locale is the source locale {source_locale}", "source_is_target", place=place
+        )
+    return target

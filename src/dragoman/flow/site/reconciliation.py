@@ -1,0 +1,65 @@
+"""Step 5b: the engine is asked about accepted submissions, so that a dead callback strands no finished
+work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.kernel.clock import Clock
+from dragoman.kernel.errors import OutsideError
+from dragoman.kernel.limits import RECONCILE_PER_RUN, RECONCILE_RUN_SECONDS
+from dragoman.machines.tables import JOB
+from dragoman.model.contracts import EngineClient
+from dragoman.model.events import event_of, pages_needed
+from dragoman.store.acts import reconciling, settling
+from dragoman.store.database import Database
+
+_ASK_SECONDS = 10.0
+
+
+class Reconciliation:
+    """Asks about at most 20 submissions a run, for at most 20 seconds."""
+
+    def __init__(self, database: Database, engine: EngineClient, clock: Clock) -> None:
+        self._database = database
+        self._engine = engine
+        self._clock = clock
+
+    async def step(self) -> int:
+        """Ask about the submissions that are due; how many were asked about."""
+        due = await self._database.run(reconciling.due_inquiries, RECONCILE_PER_RUN)
+        until = self._clock.monotonic() + RECONCILE_RUN_SECONDS
+        asked = 0
+        for inquiry in due:
+            if self._clock.monotonic() >= until:
+                break
+            asked += 1
+            try:
+                view = await self._engine.job(inquiry.workspace, inquiry.remote_job_id, _ASK_SECONDS)
+                if view is not None:
+                    await self._use(inquiry, view)
+            except OutsideError:
+                continue  # the engine cannot be reached now; the submission has its next turn in a minute
+        return asked
+
+    async def _use(self, inquiry: reconciling.Inquiry, view: Mapping[str, Any]) -> None:
+        if view["status"] == "processing":
+            await self._database.run(reconciling.mark_processing, inquiry.submission_id)
+        if view["status"] not in JOB.terminal:
+            return
+        payload = view["event"]
+        if pages_needed(payload):
+            payload = {**payload, "items": await self._pages(inquiry), "results": "inline"}
+        await self._database.run(settling.settle_event, event_of(payload))
+
+    async def _pages(self, inquiry: reconciling.Inquiry) -> list[Any]:
+        items: list[Any] = []
+        cursor = ""
+        while True:
+            page = await self._engine.items(inquiry.workspace, inquiry.remote_job_id, cursor, _ASK_SECONDS)
+            items += page["items"]
+            cursor = str(page.get("next_cursor") or "")
+            if not cursor:
+                return items

@@ -1,0 +1,157 @@
+"""What people see of a manifest: status, money, failures, results. Reads only; the same answer at every
+door.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dragoman.kernel.clock import iso
+from dragoman.kernel.errors import CODES
+from dragoman.kernel.limits import FAILURES_PAGE, ITEMS_PAGE
+from dragoman.model.scopes import Workspace
+from dragoman.store.acts import viewing
+from dragoman.store.database import Database
+from dragoman.store.transaction import Row, Tx
+
+_MICRO = 1_000_000
+
+
+class Views:
+    """Answers questions about manifests of one workspace."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def status(self, workspace: str, manifest_id: str) -> dict[str, Any]:
+        """Status, counters that sum, money, timestamps and health of a manifest."""
+        return await self._database.read(_status, Workspace(workspace), manifest_id)
+
+    async def failures(
+        self, workspace: str, manifest_id: str, after_ordinal: int = -1, limit: int = FAILURES_PAGE
+    ) -> dict[str, Any]:
+        """A page of failed intents: `items`, `next` (cursor or null), `total`."""
+        return await self._database.read(_failures, Workspace(workspace), manifest_id, after_ordinal, limit)
+
+    async def results(
+        self, workspace: str, manifest_id: str, after_ordinal: int = -1, limit: int = ITEMS_PAGE
+    ) -> dict[str, Any]:
+        """A page of intents with their texts: `items`, `next`."""
+        return await self._database.read(_results, Workspace(workspace), manifest_id, after_ordinal, limit)
+
+    async def waiting(
+        self, workspace: str, manifest_id: str, limit: int = ITEMS_PAGE
+    ) -> list[dict[str, Any]]:
+        """Open intents with the reason for which they wait, and until when."""
+        return await self._database.read(_waiting, Workspace(workspace), manifest_id, limit)
+
+
+def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
+    manifest = viewing.manifest_row(tx, scope, manifest_id)
+    numbers = viewing.counts(tx, manifest)
+    retryable = numbers.pop("retryable_failed")
+    return {
+        "manifest_id": manifest.id,
+        "status": viewing.derived_status(manifest, numbers),
+        "total_known": bool(manifest.total_known),
+        "counts": numbers,
+        "retryable_failed": retryable,
+        "fields": viewing.field_split(tx, manifest.id),
+        "cost": _cost(tx, scope, manifest.id),
+        "created_at": iso(manifest.created_at),
+        "updated_at": iso(manifest.updated_at),
+        "completed_at": iso(manifest.completed_at),
+        "last_error": manifest.error_code,
+    }
+
+
+def _cost(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
+    money = viewing.money(tx, scope.id, manifest_id)
+    split = viewing.field_split(tx, manifest_id)
+    return {
+        "paid_usd": (money["microusd"] + money["wasted_microusd"]) / _MICRO,
+        "paid_tokens": money["tokens"] + money["wasted_tokens"],
+        "wasted_usd": money["wasted_microusd"] / _MICRO,
+        "wasted_tokens": money["wasted_tokens"],
+        "at_risk_usd": money["at_risk_microusd"] / _MICRO,
+        "at_risk_tokens": money["at_risk_tokens"],
+        "at_risk_calls": money["at_risk_attempts"],
+        "memory_fields": split["via_memory"],
+        "provider_fields": split["via_ai"],
+    }
+
+
+def _failures(tx: Tx, scope: Workspace, manifest_id: str, after_ordinal: int, limit: int) -> dict[str, Any]:
+    manifest = viewing.manifest_row(tx, scope, manifest_id)
+    rows = viewing.failures(tx, manifest.id, after_ordinal, limit + 1)
+    page = rows[:limit]
+    fields = viewing.failed_fields(tx, [row.id for row in page])
+    return {
+        "items": [_failure(row, [field for field in fields if field.intent_id == row.id]) for row in page],
+        "next": page[-1].ordinal if len(rows) > limit else None,
+        "total": viewing.counts(tx, manifest)["failed"],
+    }
+
+
+def _failure(row: Row, fields: list[Row]) -> dict[str, Any]:
+    code = row.error_code or "internal_error"
+    return {
+        "intent_id": row.id,
+        "document": row.document,
+        "locale": row.locale,
+        "code": code,
+        "message": row.error_message or "",
+        "remedy": CODES[code].remedy if code in CODES else "",
+        "retryable": bool(row.retryable),
+        "attempts": row.attempt_count,
+        "fields": [
+            {"key": field.field_key, "code": field.code, "check": field.check_name, "message": field.message}
+            for field in fields
+        ],
+    }
+
+
+def _results(tx: Tx, scope: Workspace, manifest_id: str, after_ordinal: int, limit: int) -> dict[str, Any]:
+    manifest = viewing.manifest_row(tx, scope, manifest_id)
+    pages = viewing.results_page(tx, manifest.id, after_ordinal, limit)
+    return {
+        "items": [
+            {
+                "document": row.document,
+                "locale": row.locale,
+                "state": row.state,
+                "fields": {field.field_key: _text(field) for field in fields},
+            }
+            for row, fields in pages
+        ],
+        "next": pages[-1][0].ordinal if len(pages) == limit else None,
+    }
+
+
+def _text(field: Row) -> dict[str, Any]:
+    if field.code:
+        return {"code": field.code, "check": field.check_name, "message": field.message}
+    text = json.loads(field.text) if field.plural else field.text
+    return {"plural" if field.plural else "text": text, "via": field.via}
+
+
+def _waiting(tx: Tx, scope: Workspace, manifest_id: str, limit: int) -> list[dict[str, Any]]:
+    manifest = viewing.manifest_row(tx, scope, manifest_id)
+    jobs = {job.id: job for job in viewing.parked_jobs(tx, scope.id, manifest.id)}
+    waiting = []
+    for row in viewing.open_intents(tx, manifest.id, limit):
+        job = jobs.get(row.remote_job_id or "")
+        reason = job.parked_for if job is not None else row.parked_for
+        due = job.next_attempt_at if job is not None else row.next_attempt_at
+        waiting.append(
+            {
+                "intent_id": row.id,
+                "document": row.document,
+                "locale": row.locale,
+                "state": row.state,
+                "reason": f"waiting_{reason}" if reason else row.state,
+                "due_at": iso(due),
+            }
+        )
+    return waiting

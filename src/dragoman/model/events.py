@@ -1,0 +1,61 @@
+"""The engine's event of a job's end, read from its frozen payload; callbacks and reconciliation read the
+same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.kernel.canonical import encode
+from dragoman.kernel.errors import CallerError
+from dragoman.model.intents import FieldResult, ItemResult, JobEvent
+
+
+def pages_needed(payload: Mapping[str, Any]) -> bool:
+    """Whether the texts lie behind a link instead of in the payload."""
+    return payload.get("results") == "link"
+
+
+def event_of(payload: Mapping[str, Any]) -> JobEvent:
+    """The event in a payload. Raises `CallerError` naming what is missing."""
+    try:
+        return JobEvent(
+            submission_id=str(payload["submission_id"]),
+            job_id=str(payload["job_id"]),
+            client_job_id=str(payload["clientJobId"]),
+            event_sequence=int(payload["event_sequence"]),
+            status=payload["status"],
+            code=str(payload.get("code") or ""),
+            message=str(payload.get("message") or ""),
+            items=tuple(_item(item) for item in payload.get("items", ())),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CallerError(f"the event is not complete: {error}", place="event") from error
+
+
+def _item(item: Mapping[str, Any]) -> ItemResult:
+    fields = item.get("fields") or {}
+    return ItemResult(
+        ref=str(item["ref"]),
+        status=item["status"],
+        code=str(item.get("code") or ""),
+        fields=tuple(_field(key, field) for key, field in fields.items()),
+    )
+
+
+def _field(wire_key: str, field: Mapping[str, Any]) -> FieldResult:
+    plural = field.get("plural")
+    return FieldResult(
+        wire_key=wire_key,
+        text=field.get("text") if plural is None else _plural_text(plural),
+        plural=plural is not None,
+        via=str(field.get("via") or ""),
+        code=str(field.get("code") or ""),
+        check=str(field.get("check") or ""),
+        message=str(field.get("message") or ""),
+    )
+
+
+def _plural_text(plural: Mapping[str, str]) -> str:
+    return encode(dict(plural)).decode("utf-8")

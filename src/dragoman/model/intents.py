@@ -1,0 +1,168 @@
+"""Nouns of the site side: what is asked for, what is taken into work, what is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Mode = Literal["missing", "changed", "all", "force"]
+MODES: tuple[Mode, ...] = ("missing", "changed", "all", "force")
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestDraft:
+    """An admitted request, canonical and complete, about to be persisted.
+
+    `pairs` are (document, locale), sorted and distinct; `settings` is frozen JSON text. `resume_key` is
+    empty where the caller does not resume.
+    """
+
+    workspace: str
+    project_id: str
+    actor: str
+    request_id: str
+    fingerprint: str
+    settings: str
+    pairs: tuple[tuple[str, str], ...]
+    resume_key: str = ""
+    push_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The manifest that answers a request. `how` says whether it is new, the same again, or an active one
+    resumed.
+    """
+
+    manifest_id: str
+    total: int
+    how: Literal["created", "replayed", "resumed"]
+
+
+@dataclass(frozen=True, slots=True)
+class DueIntent:
+    """One intent taken into preparation or submission, as it stood when it was taken."""
+
+    id: str
+    workspace: str
+    project_id: str
+    manifest_id: str
+    shard: int
+    ordinal: int
+    document: str
+    locale: str
+    generation: int
+    generation_attempt_count: int
+    attempt_count: int
+    actor: str
+    prepared: str | None = None
+    source_fingerprint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShardWork:
+    """A leased shard and the intents of it that are to be worked now."""
+
+    workspace: str
+    manifest_id: str
+    shard: int
+    fence: int
+    settings: Mapping[str, object]
+    intents: tuple[DueIntent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What preparing one intent came to. `outcome` is an event of machine `intent`, or `wait` for a retry.
+
+    `prepared` is the envelope (JSON) and `key_map` wire key → block key (JSON), both only with `prepare`.
+    """
+
+    intent: DueIntent
+    outcome: Literal["prepare", "nothing_to_do", "all_protected", "refuse", "wait"]
+    code: str = ""
+    message: str = ""
+    prepared: str = ""
+    key_map: str = ""
+    source_fingerprint: str = ""
+    selection_fingerprint: str = ""
+    fields: int = 0
+    retry_after_seconds: float | None = None
+    seen: tuple[SeenText, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeenText:
+    """A target text met without an entry of ours: it becomes an entry of origin `imported`."""
+
+    key_hash: str
+    source_hash: str
+    written_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One item of a submission: (a part of) one generation of one intent."""
+
+    intent_id: str
+    generation: int
+    part: int
+    parts: int
+    ref: str
+    fields_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionDraft:
+    """The exact bytes of one request to the engine, and the intents in it. Made without any I/O."""
+
+    id: str
+    body: bytes
+    fingerprint: str
+    links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SendTicket:
+    """A submission that this process holds and has begun to send."""
+
+    submission_id: str
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class FieldResult:
+    """One field of an event's item: a text (or plural forms as JSON), or why there is none."""
+
+    wire_key: str
+    text: str | None
+    plural: bool = False
+    via: str = ""
+    code: str = ""
+    check: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResult:
+    """One ref of an event: completed or failed, with its fields."""
+
+    ref: str
+    status: Literal["completed", "failed"]
+    code: str
+    fields: tuple[FieldResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """The end of a job as the engine tells it, by callback or when asked."""
+
+    submission_id: str
+    job_id: str
+    client_job_id: str
+    event_sequence: int
+    status: Literal["completed", "failed", "canceled"]
+    code: str
+    message: str
+    items: tuple[ItemResult, ...] = field(default_factory=tuple)

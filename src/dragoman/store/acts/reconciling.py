@@ -1,0 +1,46 @@
+"""Transactions of reconciliation: whose turn it is, and what the engine says while it still works."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from dragoman.store.rows import intents, shards, submissions
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Tx
+
+_INTENTS = tables.intents
+
+
+class Inquiry(NamedTuple):
+    """An accepted submission that the engine is to be asked about."""
+
+    submission_id: str
+    workspace: str
+    manifest_id: str
+    remote_job_id: str
+
+
+def due_inquiries(tx: Tx, limit: int) -> list[Inquiry]:
+    """Submissions accepted a while ago and not settled; each one's next turn moves on, so that none starves
+    another.
+    """
+    return [
+        Inquiry(row.id, row.workspace, row.manifest_id, row.remote_job_id)
+        for row in submissions.due_for_inquiry(tx, limit)
+    ]
+
+
+def mark_processing(tx: Tx, submission_id: str) -> int:
+    """The engine works on this submission: its queued intents show it; how many moved."""
+    where = (_INTENTS.c.submission_id == submission_id, _INTENTS.c.state == "queued")
+    found = tx.all(sa.select(_INTENTS.c.id, _INTENTS.c.shard, _INTENTS.c.manifest_id).where(*where))
+    if not found:
+        return 0
+    manifest_id = found[0].manifest_id
+    touched = {row.shard for row in found}
+    shards.lock(tx, manifest_id, touched)
+    moved = intents.move(tx, [row.id for row in found], "start")
+    shards.recount(tx, manifest_id, touched)
+    return moved

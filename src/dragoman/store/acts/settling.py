@@ -1,0 +1,184 @@
+"""Transactions of callbacks and reconciliation: receipts are kept, and one function settles what the engine
+says.
+
+Settlement goes by submission, ref and generation only. An event moves nothing backwards, and moves nothing
+twice.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal, NamedTuple
+
+import sqlalchemy as sa
+
+from dragoman.kernel.clock import seconds
+from dragoman.kernel.errors import CODES
+from dragoman.kernel.identity import key_hash
+from dragoman.kernel.limits import RETRY_FIRST_SECONDS
+from dragoman.machines.tables import INTENT, RECEIPT
+from dragoman.model.intents import FieldResult, ItemResult, JobEvent
+from dragoman.model.scopes import System
+from dragoman.store.rows import intents, manifests, receipts, requests, shards, submissions, texts
+from dragoman.store.rows.receipts import Delivery
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Row, Tx, repeatable
+
+_INTENTS = tables.intents
+
+
+class Kept(NamedTuple):
+    """A kept receipt. `fresh` is False once it was applied or set aside; `contradicts`: another body."""
+
+    id: str
+    fresh: bool
+    contradicts: bool
+
+
+class Settlement(NamedTuple):
+    """What an event came to. `early`: the acceptance is not on record yet; `contradiction`: other
+    identities.
+    """
+
+    verdict: Literal["applied", "stale", "early", "contradiction", "unrelated"]
+    intents: int = 0
+    manifest_ended: bool = False
+
+
+@repeatable
+def keep_receipt(tx: Tx, delivery: Delivery) -> Kept:
+    """One durable receipt for one delivery id, before anyone uses it."""
+    row = receipts.keep(tx, delivery)
+    return Kept(row.id, row.state in RECEIPT.groups["APPLICABLE"], row.fingerprint != delivery.fingerprint)
+
+
+def due_receipts(tx: Tx, limit: int) -> list[tuple[str, str]]:
+    """Kept receipts that wait to be applied: (id, body); each gets its next turn half a minute from now."""
+    rows = receipts.due(tx, limit)
+    for row in rows:
+        receipts.postpone(tx, row.id, tx.now + seconds(RETRY_FIRST_SECONDS))
+    return [(row.id, row.body) for row in rows]
+
+
+def settle_receipt(tx: Tx, receipt_id: str, event: JobEvent) -> Settlement:
+    """Apply a kept receipt's event, and close the receipt with what came of it."""
+    settlement = settle_event(tx, event)
+    closing = {"applied": "apply", "stale": "stale", "unrelated": "unrelated", "contradiction": "contradict"}
+    if settlement.verdict in closing:
+        receipts.close(tx, receipt_id, closing[settlement.verdict])
+    return settlement
+
+
+def set_receipt_aside(tx: Tx, receipt_id: str, code: str, message: str) -> None:
+    """Close a receipt that cannot be read."""
+    receipts.close(
+        tx, receipt_id, "contradict", failure_code=code, error_code=code, error_message=message[:500]
+    )
+
+
+def settle_event(tx: Tx, event: JobEvent) -> Settlement:
+    """Store results and end the intents of an event; callbacks and reconciliation both come here."""
+    submission = submissions.find(tx, event.submission_id, lock=True)
+    if submission is None:
+        return Settlement("unrelated")
+    if submission.remote_job_id is None:
+        return Settlement("early" if submission.state != "failed" else "stale")
+    if submission.remote_job_id != event.job_id or submission.manifest_id != event.client_job_id:
+        return Settlement("contradiction")
+    manifest = manifests.find(tx, System(), submission.manifest_id)
+    links = {link.ref: link for link in submissions.links(tx, submission.id, open_only=True)}
+    items = _items_of(event, links)
+    if manifest is None or not items:
+        return Settlement("stale")
+    found = {row.id: row.shard for row in _rows(tx, {links[item.ref].intent_id for item in items})}
+    shards.lock(tx, manifest.id, found.values())
+    current = {row.id: row for row in _rows(tx, found)}
+    live = [
+        item for item in items if _is_current(current.get(links[item.ref].intent_id), links[item.ref], event)
+    ]
+    texts.replace_results(tx, [row for item in live for row in _result_rows(item, links[item.ref], current)])
+    submissions.settle_links(tx, submission.id, [item.ref for item in items])
+    ended = _end_intents(tx, event, live, links, current)
+    requests.write(tx, manifest, [row.id for row in ended])
+    over = shards.recount(tx, manifest.id, set(found.values()))
+    return Settlement("applied" if live else "stale", len(ended), over)
+
+
+def _rows(tx: Tx, ids: object) -> list[Row]:
+    return tx.all(sa.select(_INTENTS).where(_INTENTS.c.id.in_(sorted(ids))))  # type: ignore[call-overload]
+
+
+def _items_of(event: JobEvent, links: dict[str, Row]) -> list[ItemResult]:
+    """The event's items that are still open here; a job that failed as a whole speaks for all open items."""
+    if event.items:
+        return [item for item in event.items if item.ref in links]
+    code = "canceled" if event.status == "canceled" else event.code
+    return [ItemResult(ref, "failed", code, ()) for ref in links]
+
+
+def _is_current(row: Row | None, link: Row, event: JobEvent) -> bool:
+    return (
+        row is not None
+        and row.generation == link.generation
+        and row.submission_id == event.submission_id
+        and row.state in INTENT.groups["LINKED"]
+        and event.event_sequence > row.last_event_sequence
+    )
+
+
+def _result_rows(item: ItemResult, link: Row, current: dict[str, Row]) -> list[dict[str, object]]:
+    intent = current[link.intent_id]
+    known: dict[str, list[str]] = json.loads(intent.key_map or "{}")
+    rows = []
+    for field in item.fields:
+        block_key, source_hash = known[field.wire_key]
+        rows.append(_result_row(intent, block_key, source_hash, field))
+    return rows
+
+
+def _result_row(intent: Row, block_key: str, source_hash: str, field: FieldResult) -> dict[str, object]:
+    return {
+        "intent_id": intent.id,
+        "key_hash": key_hash(block_key),
+        "field_key": block_key,
+        "source_hash": source_hash,
+        "text": None if field.code else field.text,
+        "plural": field.plural,
+        "via": field.via,
+        "generation": intent.generation,
+        "code": field.code,
+        "check_name": field.check,
+        "message": field.message[:500],
+    }
+
+
+def _end_intents(
+    tx: Tx, event: JobEvent, live: list[ItemResult], links: dict[str, Row], current: dict[str, Row]
+) -> list[Row]:
+    """End the intents whose parts are all settled; one with a failed field is failed, with that field's
+    code.
+    """
+    failed = {links[item.ref].intent_id: item for item in live if item.status == "failed"}
+    touched = {links[item.ref].intent_id: current[links[item.ref].intent_id] for item in live}
+    waiting = submissions.open_parts(tx, [(row.id, row.generation) for row in touched.values()])
+    ended = [row for row in touched.values() if row.id not in waiting]
+    for row in ended:
+        tally = texts.tally(tx, row.id)
+        item = failed.get(row.id)
+        bad = texts.failed_keys(tx, [row.id])
+        code = (item.code if item else "") or (bad[0].code if bad else "")
+        moved = "cancel" if code == "canceled" else "fail" if code else "complete"
+        message = f"{len(bad)} of {tally['fields_total']} fields failed" if bad else event.message
+        intents.move(
+            tx,
+            [row.id],
+            moved,
+            error_code=code or None,
+            error_message=message if code else None,
+            retryable=bool(code) and code in CODES and CODES[code].retryable,
+            last_event_sequence=event.event_sequence,
+            **tally,
+        )
+        after = {"cancel": "skipped", "fail": "failed", "complete": "completed"}[moved]
+        intents.note(tx, [row], moved, after, code, message if code else "")
+    return ended

@@ -1,0 +1,272 @@
+"""Transactions by which people steer: retry what failed, cancel what is open, publish what is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from dragoman.kernel.clock import seconds
+from dragoman.kernel.errors import CallerError
+from dragoman.kernel.identity import sha256
+from dragoman.kernel.limits import CONTROL_SECONDS, GENERATIONS_MAX, RETRY_FIRST_SECONDS, SHARD_INTENTS
+from dragoman.machines.tables import INTENT, SUBMISSION
+from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
+from dragoman.model.scopes import Scope
+from dragoman.store.columns import is_set
+from dragoman.store.rows import effects, history, intents, manifests, requests, shards
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Row, Tx
+
+_INTENTS, _SUBMISSIONS = tables.intents, tables.submissions
+_SHARDS, _MANIFESTS = tables.shards, tables.manifests
+
+
+class Retried(NamedTuple):
+    """How many intents got a new generation."""
+
+    intents: int
+
+
+def retry_failed(
+    tx: Tx, scope: Scope, manifest_id: str, actor: str, intent_ids: Sequence[str] | None
+) -> Retried:
+    """Open a new generation of retryable failures: those named, or all of them.
+
+    Raises `CallerError`: `not_found`, `not_owner`, `invalid_request` for a foreign intent,
+    `nothing_to_retry`.
+    """
+    manifest = _owned(tx, scope, manifest_id, actor)
+    chosen = _retryable(tx, manifest_id, intent_ids)
+    if not chosen:
+        raise CallerError(f"nothing in manifest {manifest_id} can be retried", "nothing_to_retry")
+    touched = {row.shard for row in chosen}
+    shards.lock(tx, manifest_id, touched)
+    for row in chosen:
+        _reopen(tx, row)
+    intents.note(tx, chosen, "retry", "pending")
+    manifests.change(tx, manifest_id, phase="open", completed_at=None)
+    shards.recount(tx, manifest_id, touched)
+    _audit(tx, manifest, actor, "retry")
+    return Retried(len(chosen))
+
+
+def _owned(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Row:
+    manifest = manifests.find(tx, scope, manifest_id)
+    if manifest is None:
+        raise CallerError(f"no manifest {manifest_id}", "not_found")
+    if manifest.actor != actor:
+        raise CallerError(f"manifest {manifest_id} was asked for by somebody else", "not_owner")
+    return manifest
+
+
+def _retryable(tx: Tx, manifest_id: str, intent_ids: Sequence[str] | None) -> list[Row]:
+    where = [_INTENTS.c.manifest_id == manifest_id]
+    if intent_ids is not None:
+        where.append(_INTENTS.c.id.in_(list(intent_ids)))
+        known = tx.scalar(sa.select(sa.func.count()).where(*where))
+        if known != len(set(intent_ids)):
+            raise CallerError(
+                "an intent named is not of this manifest", "invalid_request", place="intent_ids"
+            )
+    where += [
+        _INTENTS.c.state == "failed",
+        is_set(_INTENTS.c.retryable),
+        _INTENTS.c.generation < GENERATIONS_MAX,
+    ]
+    return tx.all(sa.select(_INTENTS).where(*where).order_by(_INTENTS.c.ordinal))
+
+
+def _reopen(tx: Tx, row: Row) -> None:
+    key = intents.active_key(row.project_id, row.document, row.locale)
+    holder = tx.scalar(sa.select(_INTENTS.c.id).where(_INTENTS.c.active_key == key))
+    intents.move(
+        tx,
+        [row.id],
+        "retry",
+        generation=row.generation + 1,
+        generation_attempt_count=0,
+        last_event_sequence=0,
+        retryable=False,
+        submission_id=None,
+        remote_job_id=None,
+        error_code=None,
+        error_message=None,
+        completed_at=None,
+        active_key=None if holder else key,
+        blocked_by=holder,
+        parked_for="pair" if holder else "",
+        next_attempt_at=None if holder else tx.now,
+    )
+
+
+def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> bool:
+    """Write down that a manifest is canceled: from this commit on nothing of it starts. False when it has
+    ended.
+    """
+    manifest = _owned(tx, scope, manifest_id, actor)
+    if manifest.phase == "ended" or manifest.canceled:
+        return False
+    expanded = intents.last_ordinal(tx, manifest_id) + 1
+    manifests.change(
+        tx,
+        manifest_id,
+        canceled=True,
+        phase="open",
+        total=expanded,
+        total_known=True,
+        next_attempt_at=tx.now,  # due: its shards and the engine are to be told
+        fence=_MANIFESTS.c.fence + 1,
+    )
+    _audit(tx, manifest, actor, "cancel")
+    shards.end_manifest(tx, manifest_id)
+    return True
+
+
+def due_cancellations(tx: Tx, limit: int) -> list[tuple[str, str, int]]:
+    """Canceled manifests whose shards and engine are not all told yet: (workspace, manifest, total).
+
+    Telling twice is harmless, so there is no lease: each only gets its next turn half a minute from now.
+    """
+    where = (
+        _MANIFESTS.c.phase == "open",
+        _MANIFESTS.c.next_attempt_at <= tx.now,
+        is_set(_MANIFESTS.c.canceled),
+    )
+    rows = tx.all(sa.select(_MANIFESTS).where(*where).order_by(_MANIFESTS.c.next_attempt_at).limit(limit))
+    for row in rows:
+        manifests.change(tx, row.id, next_attempt_at=tx.now + seconds(RETRY_FIRST_SECONDS))
+    return [(row.workspace, row.id, row.total) for row in rows]
+
+
+def begin_control(
+    tx: Tx, workspace: str, manifest_id: str, revision: int, body: bytes, owner: str
+) -> Outgoing | None:
+    """Begin telling the engine what was decided for a manifest; None where it has been told."""
+    effect = effects.ensure(
+        tx,
+        EffectIdentity(
+            workspace=workspace,
+            family="submission",
+            key=f"CONTROL:{workspace}:{manifest_id}:{revision}",
+            idempotency="PROVIDER_IDEMPOTENT",
+            purpose="tell the engine to pause, cancel or go on",
+            source_kind="manifests",
+            source_id=manifest_id,
+            payload_fingerprint=sha256(body),
+            correlation_id=manifest_id,
+        ),
+    )
+    effects.take_over(tx, effect.id)
+    plan = AttemptPlan("engine", owner, 0, CONTROL_SECONDS, sha256(body))
+    return effects.start(tx, effect, plan, body, {"kind": "control", "client_job_id": manifest_id})
+
+
+def record_control(tx: Tx, outgoing: Outgoing, answer: Answer, manifest_id: str) -> bool:
+    """Record the engine's word on a control; True when it has it. Told is told: nothing is due any more."""
+    settled = effects.settle(tx, outgoing.attempt_id, answer)
+    if not settled.late:
+        effects.move(tx, outgoing.effect_id, effects.event_of(answer))
+    told = answer.outcome in ("SUCCEEDED", "ACCEPTED")
+    if told:
+        manifests.change(tx, manifest_id, next_attempt_at=None)
+    return told
+
+
+def cancel_shard(tx: Tx, manifest_id: str, shard: int) -> int:
+    """Skip the open intents of one shard that no submission carries to the engine; how many.
+
+    Raising the fence takes the shard from whoever prepares it. What the engine holds is ended by its own
+    event.
+    """
+    tx.touched(
+        sa.update(_SHARDS)
+        .where(_SHARDS.c.manifest_id == manifest_id, _SHARDS.c.shard == shard)
+        .values(fence=_SHARDS.c.fence + 1, lease_owner=None, lease_expires_at=None)
+    )
+    rows = tx.all(
+        sa.select(_INTENTS).where(
+            _INTENTS.c.manifest_id == manifest_id,
+            _INTENTS.c.shard == shard,
+            _INTENTS.c.state.in_(sorted(INTENT.groups["PREPARING"])),
+        )
+    )
+    sent = _sent(tx, manifest_id)
+    free = [row for row in rows if row.submission_id not in sent]
+    intents.move(tx, [row.id for row in free], "cancel", error_code="canceled")
+    intents.note(tx, free, "cancel", "skipped", "canceled")
+    shards.recount(tx, manifest_id, [shard])
+    return len(free)
+
+
+def _sent(tx: Tx, manifest_id: str) -> set[str]:
+    """Submissions whose bytes may be with the engine: their intents end by its word."""
+    rows = tx.all(
+        sa.select(_SUBMISSIONS.c.id).where(
+            _SUBMISSIONS.c.manifest_id == manifest_id, _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open))
+        )
+    )
+    return {row.id for row in rows}
+
+
+def shards_of(total: int) -> range:
+    """The shard numbers of so many intents."""
+    return range((total + SHARD_INTENTS - 1) // SHARD_INTENTS)
+
+
+def request_publication(tx: Tx, scope: Scope, manifest_id: str, intent_ids: Sequence[str] | None) -> int:
+    """Ask for publication of settled intents: those named, or all; how many were asked for."""
+    manifest = manifests.find(tx, scope, manifest_id)
+    if manifest is None:
+        raise CallerError(f"no manifest {manifest_id}", "not_found")
+    where = [_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.state.in_(["completed", "failed"])]
+    if intent_ids is not None:
+        where.append(_INTENTS.c.id.in_(list(intent_ids)))
+    ids = [row.id for row in tx.all(sa.select(_INTENTS.c.id).where(*where))]
+    requests.write(tx, manifest, ids, asked=True)
+    return len(ids)
+
+
+def free_pairs(tx: Tx, limit: int) -> int:
+    """Give pairs whose holder has ended to the intents that wait for them; how many became due."""
+    holder = _INTENTS.alias("holder")
+    rows = tx.all(
+        sa.select(_INTENTS)
+        .select_from(_INTENTS.join(holder, _INTENTS.c.blocked_by == holder.c.id))
+        .where(_INTENTS.c.parked_for == "pair", holder.c.state.in_(sorted(INTENT.terminal)))
+        .order_by(_INTENTS.c.id)
+        .limit(limit)
+    )
+    freed = 0
+    for row in rows:
+        shards.lock(tx, row.manifest_id, [row.shard])
+        freed += _free(tx, row)
+        shards.recount(tx, row.manifest_id, [row.shard])
+    return freed
+
+
+def _free(tx: Tx, row: Row) -> int:
+    key = intents.active_key(row.project_id, row.document, row.locale)
+    holder = tx.scalar(sa.select(_INTENTS.c.id).where(_INTENTS.c.active_key == key))
+    parked = sa.update(_INTENTS).where(_INTENTS.c.id == row.id, _INTENTS.c.parked_for == "pair")
+    if holder is not None:
+        tx.touched(parked.values(blocked_by=holder))
+        return 0
+    return tx.touched(parked.values(blocked_by=None, parked_for="", active_key=key, next_attempt_at=tx.now))
+
+
+def _audit(tx: Tx, manifest: Row, actor: str, action: str) -> None:
+    history.append(
+        tx,
+        [
+            history.Entry(
+                workspace=manifest.workspace,
+                kind="audit",
+                subject=manifest.id,
+                action=action,
+                actor=actor,
+                correlation_id=manifest.id,
+            )
+        ],
+    )

@@ -1,0 +1,217 @@
+"""Transactions of submission: prepared intents are frozen into requests, sent, and the engine's word is
+recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from dragoman.kernel.clock import seconds
+from dragoman.kernel.errors import CODES, LeaseLost
+from dragoman.kernel.identity import sha256
+from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, RETRIES_PER_GENERATION
+from dragoman.machines.tables import ATTEMPT
+from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
+from dragoman.model.intents import SendTicket, ShardWork, SubmissionDraft
+from dragoman.model.scopes import System
+from dragoman.store.rows import claims, effects, intents, manifests, receipts, shards, submissions
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Row, Tx
+
+_INTENTS = tables.intents
+_INTENT_CODES = {name for name, code in CODES.items() if code.kind == "intent"}
+
+
+def claim_prepared_intents(tx: Tx, owner: str, limit: int) -> ShardWork | None:
+    """Lease one shard that has prepared intents in no submission, and hand them out in ordinal order."""
+    claimed = claims.claim_shard(tx, "submit_due_at", owner)
+    if claimed is None:
+        return None
+    manifest = manifests.find(tx, System(), claimed.manifest_id)
+    if manifest is None:
+        return None
+    rows = intents.due(tx, claimed.manifest_id, claimed.shard, "prepared", limit)
+    if not rows:
+        shards.recount(tx, claimed.manifest_id, [claimed.shard])
+        claims.release_shard(tx, claimed.manifest_id, claimed.shard, claimed.fence)
+        return None
+    return ShardWork(
+        workspace=claimed.workspace,
+        manifest_id=claimed.manifest_id,
+        shard=claimed.shard,
+        fence=claimed.fence,
+        settings=json.loads(manifest.settings),
+        intents=tuple(intents.as_due(row, manifest.actor) for row in rows),
+    )
+
+
+def persist_submissions(
+    tx: Tx,
+    work: ShardWork,
+    moved: Sequence[str],
+    drafts: Sequence[SubmissionDraft],
+    owner: str,
+) -> list[tuple[SendTicket, Outgoing]]:
+    """Freeze drafts, link their intents, begin their sending, and give the shard back.
+
+    `moved` are intents whose source changed since preparation: they go back to pending, and no attempt is
+    spent. Raises `LeaseLost` under a stale fence, or when one linked intent has moved on: then nothing is
+    written.
+    """
+    claims.hold_shard(tx, work.manifest_id, work.shard, work.fence)
+    intents.move(tx, moved, "source_moved", prepared=None, key_map=None, next_attempt_at=tx.now)
+    begun = [_persist(tx, work, draft, owner) for draft in drafts]
+    shards.recount(tx, work.manifest_id, [work.shard])
+    claims.release_shard(tx, work.manifest_id, work.shard, work.fence)
+    return begun
+
+
+def _persist(tx: Tx, work: ShardWork, draft: SubmissionDraft, owner: str) -> tuple[SendTicket, Outgoing]:
+    linked = {link.intent_id: link.generation for link in draft.links}
+    current = tx.all(
+        sa.select(_INTENTS.c.id, _INTENTS.c.generation).where(
+            _INTENTS.c.id.in_(list(linked)), _INTENTS.c.state == "prepared"
+        )
+    )
+    if {row.id: row.generation for row in current} != linked:
+        raise LeaseLost(f"an intent of submission {draft.id} has moved on")
+    submissions.insert(tx, work.workspace, work.manifest_id, draft, owner)
+    tx.touched(
+        sa.update(_INTENTS)
+        .where(_INTENTS.c.id.in_(list(linked)))
+        .values(submission_id=draft.id, next_attempt_at=None, updated_at=tx.now)
+    )
+    outgoing = _begin(tx, work.workspace, draft.id, work.manifest_id, draft.fingerprint, draft.body, owner, 1)
+    return SendTicket(draft.id, 1), outgoing
+
+
+def _begin(
+    tx: Tx,
+    workspace: str,
+    submission_id: str,
+    manifest_id: str,
+    fingerprint: str,
+    body: bytes,
+    owner: str,
+    fence: int,
+) -> Outgoing:
+    effect = effects.ensure(
+        tx,
+        EffectIdentity(
+            workspace=workspace,
+            family="submission",
+            key=f"SUBMISSION:{workspace}:{submission_id}",
+            idempotency="PROVIDER_IDEMPOTENT",
+            purpose="hand prepared intents to the engine",
+            source_kind="submissions",
+            source_id=submission_id,
+            payload_fingerprint=fingerprint,
+            correlation_id=manifest_id,
+        ),
+    )
+    effects.take_over(tx, effect.id)
+    plan = AttemptPlan(
+        account="engine",
+        worker=owner,
+        fence=fence,
+        deadline_seconds=CALL_TIMEOUT_SECONDS,
+        request_fingerprint=sha256(body),
+    )
+    outgoing = effects.start(tx, effect, plan, body, {"kind": "submit", "submission_id": submission_id})
+    if outgoing is None:
+        raise LeaseLost(f"submission {submission_id} needs no sending")
+    return outgoing
+
+
+def begin_due_sends(tx: Tx, owner: str, limit: int) -> list[tuple[SendTicket, Outgoing]]:
+    """Take submissions that wait for a retry or whose sender is gone, and begin sending their stored bytes
+    again.
+    """
+    begun = []
+    for row in submissions.claim(tx, owner, limit):
+        outgoing = _begin(
+            tx, row.workspace, row.id, row.manifest_id, row.fingerprint, row.body, owner, row.fence
+        )
+        begun.append((SendTicket(row.id, row.fence), outgoing))
+    return begun
+
+
+def record_send(tx: Tx, outgoing: Outgoing, answer: Answer, ticket: SendTicket, jitter: float) -> bool:
+    """Record the engine's word on a submission: accepted, to be sent again, or refused; True when it was
+    accepted.
+
+    The attempt is written down whatever became of the lease. Raises nothing for a lost lease: the ledger
+    must stand.
+    """
+    settled = effects.settle(tx, outgoing.attempt_id, answer)
+    if not settled.late:
+        effects.move(tx, outgoing.effect_id, effects.event_of(answer))
+    row = submissions.find(tx, ticket.submission_id, lock=True)
+    if row is None or row.fence != ticket.fence or row.state != "submitting":
+        return False
+    if answer.outcome in ("SUCCEEDED", "ACCEPTED"):
+        return _record_acceptance(tx, row, str(json.loads(answer.body or b"{}")["job_id"]))
+    retryable = answer.outcome != "REJECTED" or (answer.code in CODES and CODES[answer.code].retryable)
+    if retryable and row.attempt_count + 1 < RETRIES_PER_GENERATION:
+        _send_again(tx, row, answer, jitter)
+    else:
+        _record_refusal(tx, row, answer)
+    return False
+
+
+def _record_acceptance(tx: Tx, row: Row, remote_job_id: str) -> bool:
+    submissions.accept(tx, row.id, row.fence, remote_job_id)
+    generations = {link.intent_id: link.generation for link in submissions.links(tx, row.id)}
+    touched = _lock_linked(tx, row, list(generations))
+    current = [intent for intent in touched if generations[intent.id] == intent.generation]
+    ids = [intent.id for intent in current if intent.state == "prepared"]
+    intents.move(tx, ids, "accept", remote_job_id=remote_job_id, prepared=None)
+    intents.note(tx, [intent for intent in current if intent.id in set(ids)], "accept", "queued")
+    shards.recount(tx, row.manifest_id, {intent.shard for intent in touched})
+    receipts.wake(tx, row.workspace, row.id)
+    return True
+
+
+def _lock_linked(tx: Tx, row: Row, intent_ids: list[str]) -> list[Row]:
+    where = _INTENTS.c.id.in_(intent_ids)
+    touched = {found.shard for found in tx.all(sa.select(_INTENTS.c.shard).where(where))}
+    shards.lock(tx, row.manifest_id, touched)
+    return tx.all(sa.select(_INTENTS).where(where))
+
+
+def _send_again(tx: Tx, row: Row, answer: Answer, jitter: float) -> None:
+    attempt = row.attempt_count + 1
+    delay_seconds = intents.retry_delay_seconds(attempt, jitter, answer.retry_after_seconds)
+    if answer.outcome in ATTEMPT.groups["UNKNOWN"] and attempt == 1:
+        delay_seconds = (
+            0  # a lost answer is repaired by the same bytes at once; only then does the rule set in
+        )
+    submissions.finish_sending(
+        tx,
+        row.id,
+        row.fence,
+        "retry_wait",
+        attempt_count=attempt,
+        next_attempt_at=tx.now + seconds(delay_seconds),
+        error_code=answer.code or None,
+        error_message=answer.message[:500] or None,
+        parked_for="secret" if answer.code == "callback_secret_missing" else "",
+    )
+
+
+def _record_refusal(tx: Tx, row: Row, answer: Answer) -> None:
+    code = answer.code if answer.code in _INTENT_CODES else "retry_exhausted"
+    submissions.finish_sending(
+        tx, row.id, row.fence, "failed", error_code=code, error_message=answer.message[:500] or None
+    )
+    links = submissions.links(tx, row.id)
+    generations = {link.intent_id: link.generation for link in links}
+    touched = _lock_linked(tx, row, list(generations))
+    for intent in touched:
+        if intent.generation == generations[intent.id]:
+            intents.refuse(tx, intents.as_due(intent, ""), "refuse", code, answer.message)
+    submissions.settle_links(tx, row.id, [link.ref for link in links])
+    shards.recount(tx, row.manifest_id, {intent.shard for intent in touched})

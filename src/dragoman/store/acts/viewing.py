@@ -1,0 +1,152 @@
+"""Read-only questions about manifests: status, failures, results. None of them works or waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from dragoman.kernel.errors import CallerError
+from dragoman.machines.tables import INTENT
+from dragoman.model.scopes import Scope
+from dragoman.store.rows import manifests, shards
+from dragoman.store.schema import effects as effect_tables
+from dragoman.store.schema import engine as engine_tables
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Row, Tx
+
+_INTENTS, _RESULTS, _SUBMISSIONS = tables.intents, tables.results, tables.submissions
+_USAGE, _ATTEMPTS, _JOBS = engine_tables.ai_usage, effect_tables.attempts, engine_tables.jobs
+
+
+def manifest_row(tx: Tx, scope: Scope, manifest_id: str) -> Row:
+    """The manifest, or `not_found`."""
+    row = manifests.find(tx, scope, manifest_id)
+    if row is None:
+        raise CallerError(f"no manifest {manifest_id}", "not_found")
+    return row
+
+
+def counts(tx: Tx, manifest: Row) -> dict[str, int]:
+    """The eight public counters; seven of them sum to the total at every commit."""
+    sums = shards.totals(tx, manifest.id)
+    unexpanded = manifest.total - sums["intents"]
+    return {
+        "total": manifest.total,
+        "preparing": unexpanded + sum(sums[state] for state in INTENT.groups["PREPARING"]),
+        "queued": sums["queued"],
+        "processing": sums["processing"],
+        **{state: sums[state] for state in ("completed", "failed", "protected", "skipped")},
+        "retryable_failed": sums["retryable_failed"],
+    }
+
+
+def derived_status(manifest: Row, numbers: dict[str, int]) -> str:
+    """The public status: what follows from phase, flags and counters, and from nothing else."""
+    if manifest.phase == "ended":
+        if manifest.canceled:
+            return "canceled"
+        return "failed" if numbers["failed"] else "completed"
+    if manifest.paused:
+        return "paused"
+    return next((state for state in ("processing", "queued") if numbers[state]), "preparing")
+
+
+def failures(tx: Tx, manifest_id: str, after_ordinal: int, limit: int) -> list[Row]:
+    """Failed intents in ordinal order."""
+    return tx.all(
+        sa.select(_INTENTS)
+        .where(
+            _INTENTS.c.manifest_id == manifest_id,
+            _INTENTS.c.state == "failed",
+            _INTENTS.c.ordinal > after_ordinal,
+        )
+        .order_by(_INTENTS.c.ordinal)
+        .limit(limit)
+    )
+
+
+def open_intents(tx: Tx, manifest_id: str, limit: int) -> list[Row]:
+    """Intents that are not terminal, in ordinal order."""
+    return tx.all(
+        sa.select(_INTENTS)
+        .where(_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.state.in_(sorted(INTENT.open)))
+        .order_by(_INTENTS.c.ordinal)
+        .limit(limit)
+    )
+
+
+def results_page(tx: Tx, manifest_id: str, after_ordinal: int, limit: int) -> list[tuple[Row, list[Row]]]:
+    """Intents in ordinal order, each with its fields' results."""
+    found = tx.all(
+        sa.select(_INTENTS)
+        .where(_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.ordinal > after_ordinal)
+        .order_by(_INTENTS.c.ordinal)
+        .limit(limit)
+    )
+    fields = tx.all(sa.select(_RESULTS).where(_RESULTS.c.intent_id.in_([row.id for row in found])))
+    return [(row, [field for field in fields if field.intent_id == row.id]) for row in found]
+
+
+def failed_fields(tx: Tx, intent_ids: list[str]) -> list[Row]:
+    """The fields that failed of these intents."""
+    return tx.all(
+        sa.select(_RESULTS)
+        .where(_RESULTS.c.intent_id.in_(intent_ids), _RESULTS.c.code != "")
+        .order_by(_RESULTS.c.field_key)
+    )
+
+
+def field_split(tx: Tx, manifest_id: str) -> dict[str, int]:
+    """Sums over the settled intents: fields in all, failed, from memory, from a provider, passed through."""
+    names = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through")
+    sums = [sa.func.coalesce(sa.func.sum(_INTENTS.c[name]), 0).label(name) for name in names]
+    row = tx.first(sa.select(*sums).where(_INTENTS.c.manifest_id == manifest_id))
+    return {name: int(getattr(row, name)) for name in names}
+
+
+def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
+    """What a manifest cost: paid and wasted (tokens, micro-USD), and what is at risk in unknown attempts.
+
+    Only where site and engine share the database; else the engine's events tell.
+    """
+    paid: dict[str, Any] = {"tokens": 0, "microusd": 0, "wasted_tokens": 0, "wasted_microusd": 0}
+    for row in tx.all(
+        sa.select(
+            _USAGE.c.wasted,
+            sa.func.sum(_USAGE.c.total_tokens).label("tokens"),
+            sa.func.sum(_USAGE.c.microusd).label("microusd"),
+        )
+        .where(_USAGE.c.workspace == workspace, _USAGE.c.client_job_id == manifest_id)
+        .group_by(_USAGE.c.wasted)
+    ):
+        prefix = "wasted_" if row.wasted else ""
+        paid[prefix + "tokens"] = int(row.tokens)
+        paid[prefix + "microusd"] = int(row.microusd)
+    risk = tx.first(
+        sa.select(
+            sa.func.count().label("attempts"),
+            sa.func.coalesce(sa.func.sum(_ATTEMPTS.c.reserved_tokens), 0).label("tokens"),
+            sa.func.coalesce(sa.func.sum(_ATTEMPTS.c.reserved_microusd), 0).label("microusd"),
+        ).where(
+            _ATTEMPTS.c.workspace == workspace,
+            _ATTEMPTS.c.correlation_id == manifest_id,
+            _ATTEMPTS.c.outcome.in_(["TIMEOUT_UNKNOWN", "CONNECTION_UNKNOWN"]),
+            _ATTEMPTS.c.provider != "engine",
+        )
+    )
+    return {
+        **{name: int(value) for name, value in paid.items()},
+        "at_risk_attempts": int(risk.attempts if risk else 0),
+        "at_risk_tokens": int(risk.tokens if risk else 0),
+        "at_risk_microusd": int(risk.microusd if risk else 0),
+    }
+
+
+def parked_jobs(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
+    """The jobs of a manifest that wait for money, a provider, or a person."""
+    return tx.all(
+        sa.select(_JOBS).where(
+            _JOBS.c.workspace == workspace, _JOBS.c.client_job_id == manifest_id, _JOBS.c.parked_for != ""
+        )
+    )

@@ -1,0 +1,203 @@
+"""Rows of `intents`: one (document, locale) pair of a manifest.
+
+`next_attempt_at` is set exactly while the site has work to do: pending and not parked, preparing, or
+prepared and in no submission. Callers lock the shards before a move and recount them after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from dragoman.kernel.errors import CODES, sanitize
+from dragoman.kernel.identity import key_hash
+from dragoman.kernel.limits import JITTER_SHARE, RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS, SHARD_INTENTS
+from dragoman.machines.tables import INTENT
+from dragoman.model.intents import DueIntent
+from dragoman.store.rows import history
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Row, Tx
+
+_INTENTS = tables.intents
+
+
+def active_key(project_id: str, document: str, locale: str) -> str:
+    """What only one open intent may hold."""
+    return key_hash(project_id, document, locale)
+
+
+def last_ordinal(tx: Tx, manifest_id: str) -> int:
+    """The highest ordinal that is expanded; -1 where none is."""
+    found = tx.scalar(sa.select(sa.func.max(_INTENTS.c.ordinal)).where(_INTENTS.c.manifest_id == manifest_id))
+    return -1 if found is None else int(found)
+
+
+def insert_pairs(tx: Tx, manifest: Row, pairs: Sequence[tuple[int, str, str]]) -> None:
+    """Make the intents of these pairs. One whose pair another open intent holds waits for it, parked."""
+    rows = [_fresh(tx, manifest, *pair) for pair in pairs]
+    holders = _holders(tx, [row["active_key"] for row in rows])
+    free = [row for row in rows if row["active_key"] not in holders]
+    if free and tx.insert_new(_INTENTS, free, ("active_key",)) < len(free):
+        holders = _holders(
+            tx, [row["active_key"] for row in rows]
+        )  # somebody took a pair at this very moment
+    mine = {row["id"] for row in rows}
+    taken = [row for row in rows if holders.get(row["active_key"], row["id"]) not in mine]
+    for row in taken:
+        row.update(
+            parked_for="pair", blocked_by=holders[row["active_key"]], active_key=None, next_attempt_at=None
+        )
+    if taken:
+        tx.insert(_INTENTS, taken)
+
+
+def _holders(tx: Tx, keys: Sequence[Any]) -> dict[str, str]:
+    found = tx.all(
+        sa.select(_INTENTS.c.active_key, _INTENTS.c.id).where(_INTENTS.c.active_key.in_(list(keys)))
+    )
+    return {row.active_key: row.id for row in found}
+
+
+def _fresh(tx: Tx, manifest: Row, ordinal: int, document: str, locale: str) -> dict[str, Any]:
+    return {
+        "id": tx.new_id(),
+        "workspace": manifest.workspace,
+        "manifest_id": manifest.id,
+        "project_id": manifest.project_id,
+        "shard": ordinal // SHARD_INTENTS,
+        "ordinal": ordinal,
+        "document": document,
+        "locale": locale,
+        "pair_hash": key_hash(document, locale),
+        "state": INTENT.initial,
+        "parked_for": "",
+        "blocked_by": None,
+        "active_key": active_key(manifest.project_id, document, locale),
+        "next_attempt_at": tx.now,
+        "created_at": tx.now,
+        "updated_at": tx.now,
+    }
+
+
+def due(tx: Tx, manifest_id: str, shard: int, state: str, limit: int) -> list[Row]:
+    """Intents of a shard in one state that are due now, in ordinal order."""
+    return tx.all(
+        sa.select(_INTENTS)
+        .where(
+            _INTENTS.c.manifest_id == manifest_id,
+            _INTENTS.c.shard == shard,
+            _INTENTS.c.state == state,
+            _INTENTS.c.next_attempt_at <= tx.now,
+        )
+        .order_by(_INTENTS.c.ordinal)
+        .limit(limit)
+    )
+
+
+def in_state(tx: Tx, manifest_id: str, shard: int, state: str) -> list[str]:
+    """The ids of a shard's intents in one state."""
+    rows = tx.all(
+        sa.select(_INTENTS.c.id).where(
+            _INTENTS.c.manifest_id == manifest_id, _INTENTS.c.shard == shard, _INTENTS.c.state == state
+        )
+    )
+    return [row.id for row in rows]
+
+
+def retry_delay_seconds(attempt: int, jitter: float, asked_seconds: float | None = None) -> float:
+    """When to try again: min(30 · 2^(n−1), 3600) seconds and a little more, never before what was asked
+    for.
+    """
+    ruled = min(RETRY_FIRST_SECONDS * 2 ** (attempt - 1), RETRY_MAX_SECONDS)
+    return max(ruled * (1 + JITTER_SHARE * jitter), asked_seconds or 0)
+
+
+def as_due(row: Row, actor: str) -> DueIntent:
+    """The noun that a worker takes away."""
+    return DueIntent(
+        id=row.id,
+        workspace=row.workspace,
+        project_id=row.project_id,
+        manifest_id=row.manifest_id,
+        shard=row.shard,
+        ordinal=row.ordinal,
+        document=row.document,
+        locale=row.locale,
+        generation=row.generation,
+        generation_attempt_count=row.generation_attempt_count,
+        attempt_count=row.attempt_count,
+        actor=actor,
+        prepared=row.prepared,
+        source_fingerprint=row.source_fingerprint,
+    )
+
+
+def move(tx: Tx, ids: Sequence[str], event: str, **values: Any) -> int:
+    """Move intents by one event of the machine, from every state that has it; gives how many moved.
+
+    Terminal moves let the pair go and end the work of the site.
+    """
+    sources = sorted(state for state, known, _ in INTENT.table + INTENT.reopens if known == event)
+    targets = {target for _, known, target in INTENT.table + INTENT.reopens if known == event}
+    if len(targets) != 1:
+        raise ValueError(f"machine intent: event {event!r} has {len(targets)} targets")
+    target = targets.pop()
+    if target in INTENT.terminal:
+        values = {
+            "active_key": None,
+            "next_attempt_at": None,
+            "parked_for": "",
+            "blocked_by": None,
+            "prepared": None,
+            "completed_at": tx.now,
+            **values,
+        }
+    stamped = {"state": target, "updated_at": tx.now, **values}
+    return tx.touched(
+        sa.update(_INTENTS)
+        .where(_INTENTS.c.id.in_(list(ids)), _INTENTS.c.state.in_(sources))
+        .values(**stamped)
+    )
+
+
+def refuse(tx: Tx, intent: DueIntent, event: str, code: str, message: str) -> bool:
+    """Fail one intent with a code, and write it into its history."""
+    moved = move(
+        tx,
+        [intent.id],
+        event,
+        error_code=code,
+        error_message=sanitize(message),
+        retryable=CODES[code].retryable,
+        attempt_count=intent.attempt_count + 1,
+        generation_attempt_count=intent.generation_attempt_count + 1,
+    )
+    if moved:
+        note(tx, [intent], event, "failed", code, message)
+    return bool(moved)
+
+
+def note(
+    tx: Tx, intents: Iterable[DueIntent | Row], action: str, after: str, code: str = "", message: str = ""
+) -> None:
+    """Append one history row an intent."""
+    history.append(
+        tx,
+        (
+            history.Entry(
+                workspace=intent.workspace,
+                kind="intent",
+                subject=intent.id,
+                action=action,
+                after=after,
+                generation=intent.generation,
+                attempt=intent.attempt_count,
+                code=code,
+                message=message,
+                correlation_id=intent.manifest_id,
+            )
+            for intent in intents
+        ),
+    )

@@ -1,0 +1,117 @@
+"""Rows of `shards`: the counts of at most 10,000 intents, recounted in every transaction that moves one.
+
+Whoever moves intents first locks the touched shards in ascending order, moves, then calls `recount`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+
+from dragoman.machines.tables import INTENT, MANIFEST
+from dragoman.store.columns import is_set
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Row, Tx
+
+_SHARDS, _INTENTS, _MANIFESTS = tables.shards, tables.intents, tables.manifests
+
+STATES = ("pending", "preparing", "prepared", "queued", "processing", *sorted(INTENT.terminal))
+
+_COUNTS = (
+    sa.select(
+        _INTENTS.c.state,
+        sa.func.count().label("number"),
+        sa.func.min(_INTENTS.c.next_attempt_at).label("due"),
+    )
+    .where(
+        _INTENTS.c.manifest_id == sa.bindparam("manifest"), _INTENTS.c.shard == sa.bindparam("shard_number")
+    )
+    .group_by(_INTENTS.c.state)
+)
+_RETRYABLE = sa.select(sa.func.count()).where(
+    _INTENTS.c.manifest_id == sa.bindparam("manifest"),
+    _INTENTS.c.shard == sa.bindparam("shard_number"),
+    _INTENTS.c.state == "failed",
+    is_set(_INTENTS.c.retryable),
+)
+
+
+def lock(tx: Tx, manifest_id: str, shards: Iterable[int]) -> None:
+    """Lock these shards of one manifest, in ascending order."""
+    wanted = sorted(set(shards))
+    tx.all(
+        sa.select(_SHARDS.c.shard)
+        .where(_SHARDS.c.manifest_id == manifest_id, _SHARDS.c.shard.in_(wanted))
+        .order_by(_SHARDS.c.shard)
+        .with_for_update()
+    )
+
+
+def ensure(tx: Tx, workspace: str, manifest_id: str, shard: int) -> None:
+    """The shard's row, made if new, and locked."""
+    row = {"workspace": workspace, "manifest_id": manifest_id, "shard": shard}
+    tx.insert_new(_SHARDS, [row], ("manifest_id", "shard"))
+    lock(tx, manifest_id, [shard])
+
+
+def recount(tx: Tx, manifest_id: str, shards: Iterable[int]) -> bool:
+    """Write the true counts and due times of these (locked) shards; True when this ended the manifest."""
+    finished = False
+    for shard in sorted(set(shards)):
+        counts = _count(tx, manifest_id, shard)
+        tx.touched(
+            sa.update(_SHARDS)
+            .where(_SHARDS.c.manifest_id == manifest_id, _SHARDS.c.shard == shard)
+            .values(**counts)
+        )
+        finished = finished or counts["intents"] == sum(counts[state] or 0 for state in INTENT.terminal)
+    return finished and end_manifest(tx, manifest_id)
+
+
+def _count(tx: Tx, manifest_id: str, shard: int) -> dict[str, int | None]:
+    where = {"manifest": manifest_id, "shard_number": shard}
+    found = {row.state: row for row in tx.all(_COUNTS, where)}
+    counts: dict[str, int | None] = {state: found[state].number if state in found else 0 for state in STATES}
+    counts["intents"] = sum(row.number for row in found.values())
+    counts["retryable_failed"] = int(tx.scalar(_RETRYABLE, where)) if "failed" in found else 0
+    due = [
+        found[state].due
+        for state in ("pending", "preparing")
+        if state in found and found[state].due is not None
+    ]
+    counts["prepare_due_at"] = min(due, default=None)
+    counts["submit_due_at"] = found["prepared"].due if "prepared" in found else None
+    return counts
+
+
+def totals(tx: Tx, manifest_id: str) -> dict[str, int]:
+    """The counts of a manifest: the sums over its shards."""
+    names = (*STATES, "intents", "retryable_failed")
+    sums = [sa.func.coalesce(sa.func.sum(_SHARDS.c[name]), 0).label(name) for name in names]
+    row = tx.first(sa.select(*sums).where(_SHARDS.c.manifest_id == manifest_id))
+    return {name: int(getattr(row, name)) for name in names}
+
+
+def end_manifest(tx: Tx, manifest_id: str) -> bool:
+    """End the manifest if all its intents are terminal and its total is known; True only for the one that
+    did it.
+
+    Locks the manifest row after the shards.
+    """
+    manifest: Row | None = tx.first(
+        sa.select(_MANIFESTS.c.total, _MANIFESTS.c.total_known)
+        .where(_MANIFESTS.c.id == manifest_id)
+        .with_for_update()
+    )
+    if manifest is None or not manifest.total_known:
+        return False
+    sums = totals(tx, manifest_id)
+    if sum(sums[state] for state in INTENT.terminal) != manifest.total:
+        return False
+    ended = (
+        sa.update(_MANIFESTS)
+        .where(_MANIFESTS.c.id == manifest_id, _MANIFESTS.c.phase.in_(sorted(MANIFEST.open)))
+        .values(phase="ended", completed_at=tx.now, updated_at=tx.now, resume_key=None, next_attempt_at=None)
+    )
+    return tx.touched(ended) == 1

@@ -1,0 +1,179 @@
+"""Rows of `submissions` and `submission_intents`: the exact bytes of one request, and which generations are
+in it.
+
+Neither bytes nor fingerprint of a row ever change; acceptance purges the bytes, nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from dragoman.kernel.clock import seconds
+from dragoman.kernel.limits import RECONCILE_AGE_SECONDS, SUBMISSION_LEASE_SECONDS
+from dragoman.machines.tables import SUBMISSION
+from dragoman.model.intents import SubmissionDraft
+from dragoman.store import leases
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Row, Tx
+
+_SUBMISSIONS, _LINKS = tables.submissions, tables.submission_intents
+
+
+def insert(tx: Tx, workspace: str, manifest_id: str, draft: SubmissionDraft, owner: str) -> None:
+    """Persist a drafted submission, leased to its maker from creation on (fence 1), with its links."""
+    row = {
+        "id": draft.id,
+        "workspace": workspace,
+        "manifest_id": manifest_id,
+        "state": "submitting",
+        "fingerprint": draft.fingerprint,
+        "body": draft.body,
+        "next_attempt_at": tx.now,
+        "created_at": tx.now,
+        "updated_at": tx.now,
+        "lease_owner": owner,
+        "lease_expires_at": tx.now + seconds(SUBMISSION_LEASE_SECONDS),
+        "fence": 1,
+    }
+    tx.insert(_SUBMISSIONS, [row])
+    links = [
+        {
+            "submission_id": draft.id,
+            "intent_id": link.intent_id,
+            "part": link.part,
+            "parts": link.parts,
+            "generation": link.generation,
+            "ref": link.ref,
+            "fields_hash": link.fields_hash,
+        }
+        for link in draft.links
+    ]
+    tx.insert(_LINKS, links)
+
+
+def claim(tx: Tx, owner: str, limit: int) -> list[Row]:
+    """Take submissions to be sent: due ones, and those whose sender is gone."""
+    return leases.claim(
+        tx,
+        _SUBMISSIONS,
+        ready=sa.and_(
+            _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open)), _SUBMISSIONS.c.next_attempt_at <= tx.now
+        ),
+        order=[_SUBMISSIONS.c.next_attempt_at, _SUBMISSIONS.c.id],
+        limit=limit,
+        owner=owner,
+        lease_seconds=SUBMISSION_LEASE_SECONDS,
+        set_={"state": "submitting", "updated_at": tx.now},
+    )
+
+
+def find(tx: Tx, submission_id: str, lock: bool = False) -> Row | None:
+    """One submission, locked on demand."""
+    query = sa.select(_SUBMISSIONS).where(_SUBMISSIONS.c.id == submission_id)
+    return tx.first(query.with_for_update() if lock else query)
+
+
+def finish_sending(tx: Tx, submission_id: str, fence: int, state: str, **values: Any) -> bool:
+    """End a send under its fence: accepted, retry_wait or failed; the lease is gone with it."""
+    stamped = {
+        "state": state,
+        "next_attempt_at": None,
+        "updated_at": tx.now,
+        "lease_owner": None,
+        "lease_expires_at": None,
+        **values,
+    }
+    return (
+        tx.touched(
+            sa.update(_SUBMISSIONS)
+            .where(
+                _SUBMISSIONS.c.id == submission_id,
+                _SUBMISSIONS.c.fence == fence,
+                _SUBMISSIONS.c.state == "submitting",
+            )
+            .values(**stamped)
+        )
+        == 1
+    )
+
+
+def accept(tx: Tx, submission_id: str, fence: int, remote_job_id: str) -> bool:
+    """Record the engine's job and purge the bytes."""
+    return finish_sending(
+        tx,
+        submission_id,
+        fence,
+        "accepted",
+        remote_job_id=remote_job_id,
+        body=None,
+        payload_purged_at=tx.now,
+        accepted_at=tx.now,
+        reconcile_at=tx.now + seconds(RECONCILE_AGE_SECONDS),
+        error_code=None,
+        error_message=None,
+    )
+
+
+def links(tx: Tx, submission_id: str, open_only: bool = False) -> list[Row]:
+    """The items of a submission."""
+    where = [_LINKS.c.submission_id == submission_id]
+    if open_only:
+        where.append(_LINKS.c.settled_at.is_(None))
+    return tx.all(sa.select(_LINKS).where(*where))
+
+
+def settle_links(tx: Tx, submission_id: str, refs: Sequence[str]) -> None:
+    """Mark items as settled, and the submission when it was the last one."""
+    tx.touched(
+        sa.update(_LINKS)
+        .where(
+            _LINKS.c.submission_id == submission_id,
+            _LINKS.c.ref.in_(list(refs)),
+            _LINKS.c.settled_at.is_(None),
+        )
+        .values(settled_at=tx.now)
+    )
+    still_open = tx.scalar(
+        sa.select(sa.func.count()).where(
+            _LINKS.c.submission_id == submission_id, _LINKS.c.settled_at.is_(None)
+        )
+    )
+    if not still_open:
+        tx.touched(
+            sa.update(_SUBMISSIONS)
+            .where(_SUBMISSIONS.c.id == submission_id)
+            .values(settled_at=tx.now, reconcile_at=None, updated_at=tx.now)
+        )
+
+
+def open_parts(tx: Tx, generations: Sequence[tuple[str, int]]) -> set[str]:
+    """Which of these (intent, generation) still have an unsettled part somewhere."""
+    if not generations:
+        return set()
+    wanted = dict(generations)
+    rows = tx.all(
+        sa.select(_LINKS.c.intent_id, _LINKS.c.generation).where(
+            _LINKS.c.intent_id.in_(list(wanted)), _LINKS.c.settled_at.is_(None)
+        )
+    )
+    return {row.intent_id for row in rows if row.generation == wanted[row.intent_id]}
+
+
+def due_for_inquiry(tx: Tx, limit: int) -> list[Row]:
+    """Accepted submissions that the engine is to be asked about; each one's next turn is a minute away."""
+    rows = tx.all(
+        sa.select(_SUBMISSIONS)
+        .where(_SUBMISSIONS.c.reconcile_at <= tx.now)
+        .order_by(_SUBMISSIONS.c.reconcile_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    tx.touched(
+        sa.update(_SUBMISSIONS)
+        .where(_SUBMISSIONS.c.id.in_([row.id for row in rows]))
+        .values(reconcile_at=tx.now + seconds(RECONCILE_AGE_SECONDS))
+    )
+    return rows
