@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from dragoman.kernel import canonical, signing
 from dragoman.kernel.errors import CallerError, OutsideError
@@ -82,7 +82,7 @@ class Callbacks:
         cursor = ""
         while True:
             page = await self._engine.items(self._workspace, str(payload["job_id"]), cursor, _PAGE_SECONDS)
-            items += page["items"]
+            items += cast(list[Any], page["items"])
             cursor = str(page.get("next_cursor") or "")
             if not cursor:
                 return event_of({**payload, "items": items, "results": "inline"})

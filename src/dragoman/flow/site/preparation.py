@@ -30,6 +30,7 @@ from dragoman.model.intents import DueIntent, Mode, Preparation, ShardWork
 from dragoman.store.acts import preparing
 from dragoman.store.database import Database
 
+_HEAD_BYTES = 4096
 _WIRE_KEY = re.compile(r"[A-Za-z0-9_.:/\[\]-]+")
 Known = Mapping[str, Any]
 
@@ -66,18 +67,18 @@ class Preparing:
         try:
             known = await self._database.read(preparing.known_entries, work)
             until = self._clock.monotonic() + min(STEP_SECONDS, lease.left_seconds())
-            outcomes = await self._offload.call(self._prepare_all, work, known, until)
-            await self._database.run(preparing.record_preparations, work, outcomes, self._chance.fraction())
+            prepared = await self._offload.call(self._prepare_all, work, known, until)
+            await self._database.run(preparing.record_preparations, work, prepared, self._chance.fraction())
         finally:
             self._keeper.drop(lease)
-        return len(outcomes)
+        return len(prepared)
 
     def _prepare_all(
         self, work: ShardWork, known: Mapping[tuple[str, str], Known], until: float
     ) -> list[Preparation]:
         """Prepare in order while there is time; the rest stays due."""
         reader = _Reader(self._source_of(work.settings), self._formats, work.settings)
-        outcomes = []
+        outcomes: list[Preparation] = []
         for intent in work.intents:
             if outcomes and self._clock.monotonic() >= until:
                 break
@@ -113,7 +114,9 @@ class _Reader:
             if not self._source.exists([document]).get(document, False):
                 return CallerError(f"no document {document}", "document_not_found")
             data = self._source.read(document)
-            form = documents.choose_format(self._formats, document, data[:4096])
+            form = documents.choose_format(
+                self._formats, document, data[:_HEAD_BYTES].decode("utf-8", "replace")
+            )
             return form, documents.open_document(form, document, data, "source", self._locale), sha256(data)
         except DragomanError as error:
             return error

@@ -5,7 +5,7 @@ work.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import OutsideError
@@ -49,17 +49,16 @@ class Reconciliation:
             await self._database.run(reconciling.mark_processing, inquiry.submission_id)
         if view["status"] not in JOB.terminal:
             return
-        payload = view["event"]
-        if pages_needed(payload):
-            payload = {**payload, "items": await self._pages(inquiry), "results": "inline"}
-        await self._database.run(settling.settle_event, event_of(payload))
+        if pages_needed(view):  # the view of an ended job is its frozen event
+            view = {**view, "items": await self._pages(inquiry), "results": "inline"}
+        await self._database.run(settling.settle_event, event_of(view))
 
     async def _pages(self, inquiry: reconciling.Inquiry) -> list[Any]:
         items: list[Any] = []
         cursor = ""
         while True:
             page = await self._engine.items(inquiry.workspace, inquiry.remote_job_id, cursor, _ASK_SECONDS)
-            items += page["items"]
+            items += cast(list[Any], page["items"])
             cursor = str(page.get("next_cursor") or "")
             if not cursor:
                 return items

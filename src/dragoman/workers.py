@@ -1,0 +1,187 @@
+"""The loops: claim, one bounded step, settle, again. And what all of them share: lease renewal, waking,
+draining.
+
+A loop that did something runs again at once; one that found nothing waits to be woken, or for its poll.
+Poll is the contract: every wake may be lost. Whatever a step raises is written down, and the loop goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from dragoman.kernel import processes
+from dragoman.kernel.clock import Clock
+from dragoman.kernel.errors import CommitUnknown, Halted, StoreError
+from dragoman.kernel.journal import logger
+from dragoman.kernel.limits import IDLE_POLL_SECONDS, LEASE_MARGIN_SECONDS, RENEW_SHARE, SWEEP_SECONDS
+from dragoman.store.acts import leasing
+from dragoman.store.database import Database
+
+_log = logger(__name__)
+_STORE_PAUSE_SECONDS = 1.0
+
+Step = Callable[[], Awaitable[int]]
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A lease of this process; see `model.contracts.Lease`."""
+
+    table: str
+    key: tuple[str | int, ...]
+    fence: int
+    lease_seconds: float
+    until: float
+    clock: Clock
+    lost: bool = False
+
+    def left_seconds(self) -> float:
+        """Seconds until work under this lease must have stopped; 0 where it is lost."""
+        return 0.0 if self.lost else self.until - self.clock.monotonic() - LEASE_MARGIN_SECONDS
+
+
+class Keeper:
+    """Renews all leases of the process in one act per tick, at a third of the shortest lease."""
+
+    def __init__(self, database: Database, clock: Clock, owner: str) -> None:
+        self.owner = owner
+        self._database = database
+        self._clock = clock
+        self._held: set[Held] = set()
+
+    def hold(self, table: str, key: tuple[str | int, ...], fence: int, lease_seconds: float) -> Held:
+        """Renew this lease from now on."""
+        until = self._clock.monotonic() + lease_seconds
+        held = Held(table, key, fence, lease_seconds, until, self._clock)
+        self._held.add(held)
+        return held
+
+    def drop(self, lease: object) -> None:
+        """Renew it no more."""
+        self._held.discard(lease)
+
+    async def renew(self) -> None:
+        """Prolong everything held; what another holder took is marked lost."""
+        held = list(self._held)
+        if not held:
+            return
+        began = self._clock.monotonic()
+        asked = [(lease.table, lease.key, lease.fence, lease.lease_seconds) for lease in held]
+        lost = set(await self._database.run(leasing.renew_leases, asked))
+        for lease in held:
+            if (lease.table, lease.key) in lost:
+                lease.lost = True
+            else:
+                lease.until = began + lease.lease_seconds
+
+    async def run(self) -> None:
+        """Renew for ever."""
+        while True:
+            shortest = min((lease.lease_seconds for lease in self._held), default=SWEEP_SECONDS * 3)
+            await asyncio.sleep(shortest * RENEW_SHARE)
+            try:
+                await self.renew()
+            except StoreError as error:
+                _log.warning("leases could not be renewed", code=error.code)
+
+
+@dataclass(slots=True)
+class Loop:
+    """One step, run again and again. `copies` run side by side."""
+
+    name: str
+    step: Step
+    poll_seconds: float = IDLE_POLL_SECONDS
+    copies: int = 1
+    wakes: bool = True
+    """Whether work done here may have made work for other loops."""
+
+
+@dataclass(slots=True)
+class _State:
+    event: asyncio.Event = field(default_factory=asyncio.Event)
+    busy: bool = True
+
+
+class Workers:
+    """Runs loops until told to stop. `wake` makes all of them look at once; `idle` says that none finds
+    anything.
+    """
+
+    def __init__(self, loops: Sequence[Loop], keeper: Keeper) -> None:
+        self._loops = loops
+        self._keeper = keeper
+        self._states: list[_State] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
+
+    def start(self) -> None:
+        """Start all loops and the renewal of leases in the running event loop."""
+        self._stopping = False
+        self._tasks = [asyncio.create_task(self._keeper.run(), name="renewal")]
+        for loop in self._loops:
+            for _ in range(loop.copies):
+                state = _State()
+                self._states.append(state)
+                self._tasks.append(asyncio.create_task(self._run(loop, state), name=loop.name))
+
+    def wake(self) -> None:
+        """Let every loop look now."""
+        for state in self._states:
+            state.busy = True
+            state.event.set()
+
+    @property
+    def idle(self) -> bool:
+        """Whether every loop has looked since it was last woken and found nothing."""
+        return not any(state.busy for state in self._states)
+
+    async def stop(self, grace_seconds: float = 10.0) -> None:
+        """Claim nothing more, let running steps end within the grace, then cancel them."""
+        self._stopping = True
+        self.wake()
+        renewal, *steps = self._tasks
+        if steps:
+            await asyncio.wait(steps, timeout=grace_seconds)
+        for task in (*steps, renewal):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        self._tasks, self._states = [], []
+
+    async def _run(self, loop: Loop, state: _State) -> None:
+        while not self._stopping:
+            state.event.clear()
+            state.busy = True
+            if await self._step(loop):
+                if loop.wakes:
+                    self.wake()
+                continue
+            if state.event.is_set():
+                continue
+            state.busy = False
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(state.event.wait(), loop.poll_seconds)
+
+    async def _step(self, loop: Loop) -> int:
+        try:
+            return await loop.step()
+        except (Halted, CommitUnknown) as error:
+            _log.info("step gave way", step=loop.name, code=error.code, reason=error.message)
+            return 1
+        except StoreError as error:
+            _log.warning("the database cannot be used now", step=loop.name, code=error.code)
+        except Exception:  # noqa: BLE001 - a failing step must not end its loop: the row stays due
+            _log.exception("step failed", step=loop.name)
+        await asyncio.sleep(_STORE_PAUSE_SECONDS)
+        return 0
+
+
+async def free_vanished(database: Database) -> int:
+    """Let go at once what processes of this host held that run no more; how many leases."""
+    owners = await database.read(leasing.lease_owners)
+    gone = [owner for owner in owners if processes.is_gone(owner)]
+    return await database.run(leasing.free_gone_owners, gone) if gone else 0
