@@ -263,6 +263,7 @@ OUTBOX = Machine(
     terminal=frozenset({"delivered", "dead"}),
     table=(
         ("pending", "claim", "delivering"),
+        ("delivering", "claim", "delivering"),
         ("delivering", "deliver", "delivered"),
         ("delivering", "wait", "pending"),
         ("delivering", "give_up", "dead"),

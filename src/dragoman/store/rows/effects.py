@@ -30,15 +30,10 @@ class Settled(NamedTuple):
 
 def ensure(tx: Tx, identity: EffectIdentity, owned: bool = True) -> Row:
     """The effect of this key, made if new. Another payload under the same key is refused."""
-    where = (
-        _EFFECTS.c.workspace == identity.workspace,
-        _EFFECTS.c.family == identity.family,
-        _EFFECTS.c.effect_key == identity.key,
-    )
-    found = tx.first(sa.select(_EFFECTS).where(*where))
+    found = of_key(tx, identity.workspace, identity.family, identity.key)
     if found is None:
         tx.insert_new(_EFFECTS, [_fresh(tx, identity, owned)], ("workspace", "family", "effect_key"))
-        found = tx.first(sa.select(_EFFECTS).where(*where))
+        found = of_key(tx, identity.workspace, identity.family, identity.key)
     if found is None:
         raise LookupError(f"effect {identity.key} vanished inside its transaction")
     if found.payload_fingerprint != identity.payload_fingerprint:
@@ -46,6 +41,15 @@ def ensure(tx: Tx, identity: EffectIdentity, owned: bool = True) -> Row:
             f"effect {identity.key} was asked for with other content", "EFFECT_PAYLOAD_CONFLICT"
         )
     return found
+
+
+def of_key(tx: Tx, workspace: str, family: str, key: str) -> Row | None:
+    """The effect of a key, None where nobody has asked for it."""
+    return tx.first(
+        sa.select(_EFFECTS).where(
+            _EFFECTS.c.workspace == workspace, _EFFECTS.c.family == family, _EFFECTS.c.effect_key == key
+        )
+    )
 
 
 def _fresh(tx: Tx, identity: EffectIdentity, owned: bool) -> dict[str, object]:
