@@ -17,9 +17,9 @@ SYNTAXES: tuple[Syntax, ...] = (
     "printf", "python", "icu", "i18next", "ruby", "fluent", "html", "markdown", "none",
 )  # fmt: skip
 SHARDS = """
-    ⟦ ⟧ ⟦1⟧ ⟦/1⟧ %s %d %1$d %% %(a)s %{b} %<c>d 100% { } {{ }} {0} {} {a!r} {n,number} '{ '' ' {$x} ${x} $t( ( )
-    <b> </b> <i> </i> <br/> <0> </0> <code> </code> <!-- --> <a_href='%s'> </a> &quot; &#39; &amp; &lt; &gt;
-    &nbsp; &lt;script&gt; & \" ` `` * ** _ ~~ [ ] ![ ](u) ][] ][r] {{<_a_>}} {{<_/a_>}} :x: [^1] \\ a Z9 é 中
+    ⟦ ⟧ ⟦1⟧ ⟦/1⟧ %s %d %1$d %% %(a)s %{b} %<c>d 100% { } {{ }} {0} {} {a!r} {n,number} '{ '' ' {$x} ${x} $t(
+    ( ) <b> </b> <i> <br/> <0> </0> <code> </code> <!-- --> <a_href='%s'> </a> &quot; &#39; &amp; &lt; &gt;
+    </i> &nbsp; &lt;script&gt; & \" ` `` * ** _ ~~ [ ] ![ ](u) ][] ][r] {{<_a_>}} {{<_/a_>}} :x: [^1] \\ a Z9 é 中
     https://a.b/c a@b.co {n,_plural,_one_{x}_other_{#}}
 """
 TEXTS = st.lists(
@@ -78,6 +78,7 @@ def test_every_text_of_the_corpus_comes_back() -> None:
         ("python", "%(n)d of {total:,} {}", "⟦1⟧ of ⟦2⟧ ⟦3⟧", {"1": "%(n)d", "2": "{total:,}", "3": "{}"}),
         ("icu", "{a} of {b, number}, {a}", "⟦1⟧ of ⟦2⟧, ⟦1⟧", {"1": "{a}", "2": "{b, number}"}),
         ("icu", "It''s '{x}' <b>now</b>", "It''s ⟦1⟧ ⟦2⟧now⟦/2⟧", {"1": "'{x}'", "2": "<b>"}),
+        ("icu", "# of {n}", "⟦1⟧ of ⟦2⟧", {"1": "#", "2": "{n}"}),
         ("i18next", "{{n}} $t(key) <0>go</0>", "⟦1⟧ ⟦2⟧ ⟦3⟧go⟦/3⟧",
          {"1": "{{n}}", "2": "$t(key)", "3": "<0>"}),
         ("ruby", "%{count} of %<n>.2f", "⟦1⟧ of ⟦2⟧", {"1": "%{count}", "2": "%<n>.2f"}),

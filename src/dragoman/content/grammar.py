@@ -93,6 +93,7 @@ _TABLES: Mapping[Syntax, tuple[tuple[str, str], ...]] = {
     "icu": (
         ("quote", r"''|'[{}<](?:[^']|'')*+(?:'|\Z)"),
         ("argument", r"\{(?=\s*\w)"),
+        ("number", r"(?<!&)\#"),
         ("numbered", _NUMBERED_TAG),
         *_EVERYWHERE,
     ),

@@ -16,18 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dragoman.content.tokens import Token, tokens
+from dragoman.content.tokens import Token, keeps_order, tokens
 from dragoman.kernel.errors import CallerError
 from dragoman.model.documents import Syntax
 
 _LEGEND_CHARS_MAX = 120
 _MARKER = re.compile(r"⟦⟦|⟦\s*(/?)\s*([0-9]{1,6})\s*⟧|⟦")
-_UNNUMBERED = re.compile(
-    r"%(?!\d+\$|[%({<])[-+0#' ]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|ll|[hlLqjzt])?[diouxXeEfFgGaAcCsSpn@bra]"
-)
-_UNNUMBERED_FIELD = re.compile(r"(?<!\{)\{(?:![rsa])?(?::[^{}]*)?\}(?!\})")
-"""Arguments that are told from their neighbours by their position alone."""
-_URL_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 class Taken(NamedTuple):
@@ -203,11 +197,11 @@ def _called(protected: Protected, marker: _Marker) -> str:
 
 def _taken(pieces: Sequence[Token], index: int, syntax: Syntax) -> Taken:
     token = pieces[index]
-    end = pieces[token.mate].raw if token.kind == "open" else ""
-    label = "".join(piece.raw for piece in pieces[index + 1 : token.mate]) if end == "][]" else ""
-    raw = token.raw + end if token.family == "placeholder" else _URL_ENCODED.sub("", token.raw + end)
-    bound = bool(_UNNUMBERED.search(raw) or (syntax == "python" and _UNNUMBERED_FIELD.search(raw)))
-    return Taken(token.raw, end, label, bound)
+    if token.kind == "atom":
+        return Taken(token.raw, bound=keeps_order(token, syntax))
+    mate = pieces[token.mate]
+    label = "".join(piece.raw for piece in pieces[index + 1 : token.mate]) if mate.raw == "][]" else ""
+    return Taken(token.raw, mate.raw, label, keeps_order(token, syntax) or keeps_order(mate, syntax))
 
 
 def _legend(taken: Taken) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -38,12 +38,16 @@ _NO_TRANSLATE = re.compile(
     r"""\stranslate\s*=\s*["']?no\b|\sclass\s*=\s*["'][^"']*\bnotranslate\b""", re.IGNORECASE
 )
 _BARE_BRACE = re.compile(r"[{}]")
-_BRACES = defaultdict(
-    lambda: _BARE_BRACE,
-    icu=re.compile(r"''|'[{}](?:[^']|'')*+(?:'|\Z)|[{}]"),
-    fluent=re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|[{}]"),
-)
+_BRACES: Mapping[Syntax, re.Pattern[str]] = {
+    "icu": re.compile(r"''|'[{}](?:[^']|'')*+(?:'|\Z)|[{}]"),
+    "fluent": re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|[{}]"),
+}
 """Braces, and what may quote them."""
+_UNNUMBERED = re.compile(
+    r"%(?!\d+\$|[%({<])[-+0#' ]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|ll|[hlLqjzt])?[diouxXeEfFgGaAcCsSpn@bra]"
+)
+_UNNUMBERED_FIELD = re.compile(r"(?<!\{)\{(?:![rsa])?(?::[^{}]*)?\}(?!\})")
+_URL_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,14 @@ class Token:
 def tokens(text: str, syntax: Syntax) -> tuple[Token, ...]:
     """Cut a text by its declared syntax. `"".join(token.raw …) == text`, always."""
     return _merged(_paired(list(_scanned(text, syntax))))
+
+
+def keeps_order(token: Token, syntax: Syntax) -> bool:
+    """Whether code holds an argument that only its position tells from others (`%s`, Python's `{}`)."""
+    if token.kind == "text":
+        return False
+    raw = token.raw if token.family == "placeholder" else _URL_ENCODED.sub("", token.raw)
+    return bool(_UNNUMBERED.search(raw) or (syntax == "python" and _UNNUMBERED_FIELD.search(raw)))
 
 
 class _Text:
@@ -87,7 +99,7 @@ class _Text:
         """Offset of each opening brace that is closed → offset behind its end; quoted braces are text."""
         ends: dict[int, int] = {}
         stack: list[int] = []
-        for match in _BRACES[self.syntax].finditer(self.text):
+        for match in _BRACES.get(self.syntax, _BARE_BRACE).finditer(self.text):
             if match[0] == "{":
                 stack.append(match.start())
             elif match[0] == "}" and stack:
