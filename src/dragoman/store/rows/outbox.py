@@ -1,0 +1,153 @@
+"""Rows of `outbox`: one frozen event for one callback URL, sent until it arrives or its window is over.
+
+The row owns state, lease, bytes and due time; the ledger owns the attempts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from dragoman.kernel.limits import OUTBOX_LEASE_SECONDS
+from dragoman.machines.tables import OUTBOX
+from dragoman.model.scopes import Scope, Workspace
+from dragoman.store import leases
+from dragoman.store.schema import engine as tables
+from dragoman.store.transaction import Row, Tx
+
+_OUTBOX = tables.outbox
+
+
+def add(
+    tx: Tx,
+    *,
+    workspace: str,
+    job_id: str,
+    sequence: int,
+    event: str,
+    url: str,
+    secret: str,
+    payload: bytes,
+) -> str:
+    """Freeze an event; gives its delivery id. Without a URL it is never due: the site asks instead."""
+    delivery_id = tx.new_id()
+    row = {
+        "id": delivery_id,
+        "workspace": workspace,
+        "job_id": job_id,
+        "delivery_sequence": sequence,
+        "event": event,
+        "url": url,
+        "secret": secret,
+        "payload": payload,
+        "state": OUTBOX.initial,
+        "next_attempt_at": tx.now if url else None,
+        "created_at": tx.now,
+        "updated_at": tx.now,
+    }
+    tx.insert(_OUTBOX, [row])
+    return delivery_id
+
+
+def claim(tx: Tx, owner: str, limit: int, busy_urls: Collection[str] = ()) -> list[Row]:
+    """Lease due rows, those of vanished holders first; none to a URL that has its share of sends already."""
+    elsewhere = _OUTBOX.c.url.not_in(sorted(busy_urls)) if busy_urls else sa.true()
+    expired, due = _OUTBOX.c.lease_expires_at, _OUTBOX.c.next_attempt_at
+    rows: list[Row] = []
+    for ready, order in (
+        (sa.and_(_OUTBOX.c.state == "delivering", expired < tx.now), expired),
+        (sa.and_(_OUTBOX.c.state == "pending", due <= tx.now), due),
+    ):
+        if len(rows) < limit:
+            rows += leases.claim(
+                tx,
+                _OUTBOX,
+                ready=sa.and_(ready, elsewhere),
+                order=[order],
+                limit=limit - len(rows),
+                owner=owner,
+                lease_seconds=OUTBOX_LEASE_SECONDS,
+                set_={"state": "delivering"},
+            )
+    return rows
+
+
+def hold(tx: Tx, outbox_id: str, fence: int) -> Row | None:
+    """Lock a row that this process delivers; None under a stale fence."""
+    mine = sa.and_(leases.held(_OUTBOX, outbox_id, fence), _OUTBOX.c.state == "delivering")
+    return tx.first(sa.select(_OUTBOX).where(mine).with_for_update())
+
+
+def begin(tx: Tx, row: Row) -> None:
+    """Count an attempt; the first one opens the window in which the row is sent by itself."""
+    tx.touched(
+        sa.update(_OUTBOX)
+        .where(leases.held(_OUTBOX, row.id, row.fence))
+        .values(
+            attempt_count=_OUTBOX.c.attempt_count + 1,
+            first_attempt_at=row.first_attempt_at or tx.now,
+            last_attempt_at=tx.now,
+            updated_at=tx.now,
+        )
+    )
+
+
+def move(tx: Tx, row: Row, event: str, **values: Any) -> None:
+    """Take a held row to what `event` leads to, and end its lease."""
+    state = OUTBOX.next("delivering", event)
+    leases.release(tx, _OUTBOX, row.id, row.fence, {"state": state, "updated_at": tx.now, **values})
+
+
+def find(tx: Tx, scope: Scope, outbox_id: str, lock: bool = False) -> Row | None:
+    """One row within a scope."""
+    asked = sa.select(_OUTBOX).where(_OUTBOX.c.id == outbox_id, _within(scope))
+    return tx.first(asked.with_for_update() if lock else asked)
+
+
+def revive(tx: Tx, outbox_id: str) -> None:
+    """Make a dead row due, with a new window."""
+    tx.touched(
+        sa.update(_OUTBOX)
+        .where(
+            _OUTBOX.c.id == outbox_id,
+            _OUTBOX.c.state.in_(sorted(OUTBOX.sources("pending") & OUTBOX.terminal)),
+        )
+        .values(
+            state="pending",
+            next_attempt_at=tx.now,
+            first_attempt_at=None,
+            attempt_count=0,
+            dead_at=None,
+            updated_at=tx.now,
+        )
+    )
+
+
+def page(tx: Tx, scope: Scope, state: str, before: str, limit: int) -> list[Row]:
+    """Rows of a scope, newest first, without payload and secret.
+
+    `before` is the last id of the page above.
+    """
+    shown = [column for column in _OUTBOX.c if column.name not in ("payload", "secret")]
+    asked = sa.select(*shown).where(_within(scope))
+    if state:
+        asked = asked.where(_OUTBOX.c.state == state)
+    if before:
+        asked = asked.where(_OUTBOX.c.id < before)
+    return tx.all(asked.order_by(_OUTBOX.c.id.desc()).limit(limit))
+
+
+def counts(tx: Tx, scope: Scope) -> Mapping[str, int]:
+    """How many rows stand in each state."""
+    rows = tx.all(
+        sa.select(_OUTBOX.c.state, sa.func.count().label("number"))
+        .where(_within(scope))
+        .group_by(_OUTBOX.c.state)
+    )
+    return dict.fromkeys(sorted(OUTBOX.states), 0) | {row.state: row.number for row in rows}
+
+
+def _within(scope: Scope) -> sa.ColumnElement[bool]:
+    return _OUTBOX.c.workspace == scope.id if isinstance(scope, Workspace) else sa.true()
