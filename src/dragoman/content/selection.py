@@ -50,7 +50,7 @@ def select(
     blocks = [block for block in source.blocks if block.state != "obsolete"]
     if whole:
         return _select_whole(mode, blocks, target, known)
-    standing = _standing(target)
+    standing = standing_hashes(target)
     chosen, protected, seen = [], 0, []
     for block in blocks:
         record = known.get(key_hash(block.key))
@@ -65,7 +65,7 @@ def select(
     return Selection(tuple(chosen), protected, tuple(seen))
 
 
-def _standing(target: Document | None) -> dict[str, str]:
+def standing_hashes(target: Document | None) -> dict[str, str]:
     """Hashes of the finished texts at the target, by block key."""
     if target is None:
         return {}
