@@ -128,6 +128,8 @@ def _executions(metadata: sa.MetaData) -> dict[str, sa.Table]:
             flag("existed"),
             optional("body", Bytes),
             required("written_fingerprint", Hash),
+            json_text("written"),  # which units the step writes, as hashes, and how many it leaves
+            optional("entries", LongText),  # what was on record of those units before; null until written
             required("created_at", Instant),
         ),
     }
