@@ -26,10 +26,13 @@ Pair = tuple[str, str]
 """Source and target as Apertium names them: ISO 639-3, perhaps with a region: `("eng", "spa")`."""
 
 _LIST_SECONDS = 10
-_BLANK = re.compile(exchange.MARKER.pattern + r"|[\x00-\x1f\x7f~]+")
+_BLANK = re.compile(exchange.MARKER.pattern + r"|[\x01-\x1f\x7f~]+|[\0\ufffe\uffff]")
+_DEADLY = "\0\ufffe\uffff"
+"""Signs at which the program hangs or stops, even in a superblank; they travel as `⟦&` and their number."""
 _RESERVED = re.compile(r"[\[\]{}^$/\\@<>]")
 _STREAM = re.compile(r"\\(?P<sign>.)|\[(?P<blank>(?:[^\]\\]|\\.)*)\]|(?P<char>.)", re.DOTALL)
 _ITEM = re.compile(r"⟦#(\d+)⟧")
+_NUMBERED = re.compile(r"⟦&(\d+)⟧")
 _MODE = re.compile(r"\s*([a-z]{2,3}(?:_\w+)?)-([a-z]{2,3}(?:_\w+)?)\s*")
 _SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
 _ENDS = (".", "!", "?")
@@ -172,7 +175,7 @@ def from_stream(stream: str, sources: Sequence[str]) -> tuple[str, ...] | None:
             numbers.append(int(item[1]))
             pieces.append([])
         elif pieces:
-            pieces[-1].append(token["sign"] or token["blank"] or token["char"] or "")
+            pieces[-1].append(token["sign"] or _unblanked(token["blank"] or "") or token["char"] or "")
     if numbers != list(range(len(sources))):
         return None
     return tuple(_tidy("".join(piece), source) for piece, source in zip(pieces, sources, strict=True))
@@ -182,9 +185,16 @@ def _escaped(text: str) -> str:
     """Markers, control signs and `~` as superblanks, reserved signs escaped."""
     written, at = [], 0
     for blank in _BLANK.finditer(text):
-        written += [_RESERVED.sub(r"\\\g<0>", text[at : blank.start()]), f"[{blank.group()}]"]
+        sign = blank.group()
+        content = f"⟦&{ord(sign)}⟧" if sign in _DEADLY else sign
+        written += [_RESERVED.sub(r"\\\g<0>", text[at : blank.start()]), f"[{content}]"]
         at = blank.end()
     return "".join(written) + _RESERVED.sub(r"\\\g<0>", text[at:])
+
+
+def _unblanked(blank: str) -> str:
+    numbered = _NUMBERED.fullmatch(blank)
+    return chr(int(numbered[1])) if numbered else blank
 
 
 def _end(text: str) -> str:
