@@ -10,6 +10,7 @@ it changes nothing but rows.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -19,7 +20,9 @@ from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import CommitUnknown, StoreError
 from dragoman.kernel.identity import Chance
 from dragoman.store.failures import RolledBack, Verdict, stated
+from dragoman.store.revisions import VERSION_TABLE, refuse_other
 from dragoman.store.servers import Options, Server, server_of
+from dragoman.store.sessions import Session
 from dragoman.store.timekeeping import DatabaseTime, HostTime
 from dragoman.store.transaction import Tx, is_repeatable, is_urgent
 from dragoman.store.writer import Call, Crew, Tally
@@ -54,12 +57,21 @@ class Database:
 
     @classmethod
     async def open(
-        cls, url: str, *, clock: Clock, chance: Chance, options: Options | None = None
+        cls,
+        url: str,
+        *,
+        clock: Clock,
+        chance: Chance,
+        options: Options | None = None,
+        any_schema: bool = False,
     ) -> Database:
-        """Reach the database behind `url` and learn its time. Raises `StoreError` where it cannot be used."""
+        """Reach the database behind `url`, see that its schema is this program's, and learn its time.
+
+        Raises `StoreError`: `database_unavailable`, `schema_unavailable` or `database_newer`.
+        """
         server = server_of(url, options)
         time = (DatabaseTime if server.has_clock else HostTime)(clock)
-        await asyncio.to_thread(_try, server, time)
+        await asyncio.to_thread(_try, server, time, any_schema)
         tally = Tally()
         writer = Crew(server, time, clock, chance, tally, reading=False)
         reader = Crew(server, time, clock, chance, tally, reading=True)
@@ -114,17 +126,28 @@ class Database:
         await self._reader.close()
 
 
-def _try(server: Server, time: DatabaseTime) -> None:
-    """Connect once, so that a wrong URL is told now, and measure the clock."""
+def _try(server: Server, time: DatabaseTime, any_schema: bool) -> None:
+    """Connect once, so that a wrong URL or schema is told now, and measure the clock."""
     try:
         session = server.connect(reading=False)
-        if server.has_clock:
-            time.measure(session.clock)
-        session.close()
     except Exception as error:
         verdict = server.judge(error)
         if verdict is None:
             raise
-        raise stated(
-            verdict if verdict is not Verdict.REFUSED else Verdict.UNAVAILABLE, error, server.place
-        ) from None
+        raise stated(Verdict.UNAVAILABLE, error, server.place) from None
+    with contextlib.closing(session):
+        if server.has_clock:
+            time.measure(session.clock)
+        if not any_schema:
+            refuse_other(_version(session), server.place)
+
+
+def _version(session: Session) -> str | None:
+    """The schema's version; None where there is no table of ours."""
+    try:
+        rows = session.query(f"SELECT max(version_num) FROM {VERSION_TABLE}", ())  # noqa: S608 - a constant
+    except Exception as error:
+        if session.judge(error) is Verdict.REFUSED:
+            return None
+        raise
+    return None if rows[0][0] is None else str(rows[0][0])

@@ -63,14 +63,17 @@ def renew(tx: Tx, table: sa.Table, leases: Sequence[tuple[Key, int]], lease_seco
     """Prolong many leases of one table at once; the keys whose lease is lost."""
     if not leases:
         return []
-    asked = {_tuple(key): (key, fence) for key, fence in leases}
-    stand = tx.all(_fences(table), {"lease_keys": _given(table, sorted(asked))})
-    kept = [key for *parts, fence in stand if asked[key := tuple(parts)][1] == fence]
+    keys = sorted({_tuple(key) for key, _ in leases})
+    rows = tx.all(_fences(table), {"lease_keys": _given(table, keys)})
+    fences = {_key_of(table, row): row.fence for row in rows}
+    kept = [(key, fence) for key, fence in leases if fences.get(_tuple(key)) == fence]
     if kept:
-        values = {"lease_keys": _given(table, kept), "lease_until": tx.now + seconds(lease_seconds)}
+        values = {
+            "lease_keys": _given(table, [_tuple(key) for key, _ in kept]),
+            "lease_until": tx.now + seconds(lease_seconds),
+        }
         tx.touched(_prolonging(table), values)
-    still_held = set(kept)
-    return [key for parts, (key, _) in asked.items() if parts not in still_held]
+    return [key for key, fence in leases if fences.get(_tuple(key)) != fence]
 
 
 def release(tx: Tx, table: sa.Table, key: Key, fence: int, set_: Mapping[str, Any] | None = None) -> bool:

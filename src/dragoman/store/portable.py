@@ -81,26 +81,28 @@ def lease_columns() -> tuple[sa.Column[Any], ...]:
     )
 
 
+def table_options(clustered: bool) -> dict[str, Any]:
+    """Engine, charset and collation of every table.
+
+    `clustered` keeps the rows in their primary key on SQLite (WITHOUT ROWID), which pays for rows under
+    200 bytes; InnoDB always does.
+    """
+    return {
+        "mysql_engine": "InnoDB",
+        "mysql_charset": "utf8mb4",
+        "mysql_collate": MYSQL_COLLATION,
+        "mariadb_engine": "InnoDB",
+        "mariadb_charset": "utf8mb4",
+        "mariadb_collate": MARIADB_COLLATION,
+        "sqlite_with_rowid": not clustered,
+    }
+
+
 def table(
     name: str, metadata: sa.MetaData, *parts: sa.schema.SchemaItem, clustered: bool = False, **options: Any
 ) -> sa.Table:
-    """A table with engine, charset and collation set, and a CHECK for each `Flag`.
-
-    `clustered` keeps small rows in their primary key on SQLite (WITHOUT ROWID); InnoDB always does.
-    """
-    made = sa.Table(
-        name,
-        metadata,
-        *parts,
-        mysql_engine="InnoDB",
-        mysql_charset="utf8mb4",
-        mysql_collate=MYSQL_COLLATION,
-        mariadb_engine="InnoDB",
-        mariadb_charset="utf8mb4",
-        mariadb_collate=MARIADB_COLLATION,
-        sqlite_with_rowid=not clustered,
-        **options,
-    )
+    """A table with our options (`table_options`), and a CHECK for each `Flag`."""
+    made = sa.Table(name, metadata, *parts, **table_options(clustered), **options)
     for column in made.columns:
         if isinstance(column.type, Flag):
             rule = sa.column(column.name).in_((sa.literal_column("0"), sa.literal_column("1")))

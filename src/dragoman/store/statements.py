@@ -11,6 +11,7 @@ column defaults are not run.
 from __future__ import annotations
 
 import functools
+import keyword
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
@@ -193,6 +194,11 @@ def _padded(values: Sequence[Any]) -> list[Any]:
     return listed
 
 
+def _fits(name: str) -> bool:
+    """Whether a column's name can be a field's; a nameless aggregate reads `None`."""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
 @functools.cache
 def _row_class(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
     """What turns a driver's tuple into a row with these names."""
@@ -204,7 +210,7 @@ def _reader(statement: Any, dialect: sa.Dialect) -> Callable[[Sequence[Sequence[
     """What turns a driver's rows into ours."""
     columns = list(getattr(statement, "exported_columns", ()))
     names = [str(column.key) for column in columns]
-    make = _row_class(tuple(name if name.isidentifier() else f"column_{n}" for n, name in enumerate(names)))
+    make = _row_class(tuple(name if _fits(name) else f"column_{n}" for n, name in enumerate(names)))
     processes = [(n, process) for n, column in enumerate(columns) if (process := _process(column, dialect))]
     if not processes:
         return lambda rows: list(map(make, rows))

@@ -1,0 +1,375 @@
+"""The first schema: projects to workspaces."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from dragoman.store.migrations import steps
+from dragoman.store.portable import Bytes, Count, Flag, Hash, Id, Instant, LongText, Word
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """The first schema: projects to workspaces."""
+    _projects()
+    _publication_commands()
+    _publication_requests()
+    _publication_steps()
+    _receipts()
+    _reconciliations()
+    _results()
+    _shards()
+    _snapshots()
+    _submission_intents()
+    _submissions()
+    _tokens()
+    _trials()
+    _workers()
+    _workspaces()
+
+
+def _projects() -> None:
+    steps.create_table(
+        "projects",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("name", Word(128), nullable=False),
+        sa.Column("settings", LongText, nullable=False),
+        sa.Column("version", Count, nullable=False),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_projects")),
+        sa.UniqueConstraint("workspace", "name", name=steps.f("uq_projects_workspace_name")),
+    )
+
+
+def _publication_commands() -> None:
+    steps.create_table(
+        "publication_commands",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("execution_id", Id, nullable=False),
+        sa.Column("state", Word(32), nullable=False),
+        sa.Column("due_at", Instant, nullable=False),
+        sa.Column("delivery_count", Count, nullable=False, server_default="0"),
+        sa.Column("deliveries_without_progress", Count, nullable=False, server_default="0"),
+        sa.Column("error_code", Word(64)),
+        sa.Column("error_message", Word(500)),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.Column("lease_owner", Word(160)),
+        sa.Column("lease_expires_at", Instant),
+        sa.Column("fence", Count, nullable=False, server_default="0"),
+        sa.CheckConstraint(
+            "state IN ('DELIVERED', 'FAILED', 'PENDING', 'PROCESSING')",
+            name=steps.f("ck_publication_commands_state_known"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_publication_commands")),
+        sa.UniqueConstraint("execution_id", name=steps.f("uq_publication_commands_execution_id")),
+    )
+    steps.create_index("ix_publication_commands_claim", "publication_commands", ["state", "due_at"])
+    steps.create_index("ix_publication_commands_stale", "publication_commands", ["state", "lease_expires_at"])
+
+
+def _publication_requests() -> None:
+    steps.create_table(
+        "publication_requests",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("manifest_id", Id, nullable=False),
+        sa.Column("intents", LongText, nullable=False),
+        sa.Column("state", Word(32), nullable=False),
+        sa.Column("attempt_count", Count, nullable=False, server_default="0"),
+        sa.Column("next_attempt_at", Instant),
+        sa.Column("plan_id", Id),
+        sa.Column("error_code", Word(64)),
+        sa.Column("error_message", Word(500)),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.Column("lease_owner", Word(160)),
+        sa.Column("lease_expires_at", Instant),
+        sa.Column("fence", Count, nullable=False, server_default="0"),
+        sa.CheckConstraint(
+            "state IN ('failed', 'pending', 'planned')", name=steps.f("ck_publication_requests_state_known")
+        ),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_publication_requests")),
+    )
+    steps.create_index(
+        "ix_publication_requests_claim", "publication_requests", ["state", "next_attempt_at", "manifest_id"]
+    )
+    steps.create_index(
+        "ix_publication_requests_manifest", "publication_requests", ["workspace", "manifest_id"]
+    )
+
+
+def _publication_steps() -> None:
+    steps.create_table(
+        "publication_steps",
+        sa.Column("execution_id", Id, nullable=False),
+        sa.Column("ordinal", Count, nullable=False, autoincrement=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("step_key", Word(191), nullable=False),
+        sa.Column("direction", Word(16), nullable=False),
+        sa.Column("intent_id", Id, nullable=False),
+        sa.Column("state", Word(32), nullable=False),
+        sa.Column("attempt_count", Count, nullable=False, server_default="0"),
+        sa.Column("units_written", Count, nullable=False, server_default="0"),
+        sa.Column("units_left", Count, nullable=False, server_default="0"),
+        sa.Column("effect_id", Id),
+        sa.Column("receipt", LongText),
+        sa.Column("error_code", Word(64)),
+        sa.Column("error_message", Word(500)),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.CheckConstraint(
+            "state IN ('CONFLICT', 'FAILED', 'PENDING', 'RUNNING', 'SUCCEEDED', 'UNKNOWN')",
+            name=steps.f("ck_publication_steps_state_known"),
+        ),
+        sa.PrimaryKeyConstraint("execution_id", "ordinal", name=steps.f("pk_publication_steps")),
+        clustered=True,
+    )
+    steps.create_index("ix_publication_steps_intent", "publication_steps", ["intent_id"])
+    steps.create_index("ix_publication_steps_key", "publication_steps", ["step_key", "state"])
+
+
+def _receipts() -> None:
+    steps.create_table(
+        "receipts",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("family", Word(32), nullable=False),
+        sa.Column("event_id", Word(255), nullable=False),
+        sa.Column("object_ref", Word(191), nullable=False),
+        sa.Column("event_sequence", Count, nullable=False, server_default="0"),
+        sa.Column("state", Word(32), nullable=False),
+        sa.Column("signature_state", Word(16), nullable=False),
+        sa.Column("fingerprint", Hash, nullable=False),
+        sa.Column("body", LongText),
+        sa.Column("attempt_count", Count, nullable=False, server_default="0"),
+        sa.Column("repeats", Count, nullable=False, server_default="0"),
+        sa.Column("next_attempt_at", Instant),
+        sa.Column("error_code", Word(64)),
+        sa.Column("error_message", Word(500)),
+        sa.Column("received_at", Instant, nullable=False),
+        sa.Column("applied_at", Instant),
+        sa.CheckConstraint(
+            "state IN ('APPLIED', 'DUPLICATE', 'FAILED_MANUAL', 'FAILED_RETRYABLE', "
+            "'IGNORED', 'OUT_OF_ORDER', 'RECEIVED', 'UNKNOWN')",
+            name=steps.f("ck_receipts_state_known"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_receipts")),
+        sa.UniqueConstraint(
+            "workspace", "family", "event_id", name=steps.f("uq_receipts_workspace_family_event_id")
+        ),
+    )
+    steps.create_index("ix_receipts_claim", "receipts", ["state", "next_attempt_at"])
+    steps.create_index("ix_receipts_object", "receipts", ["workspace", "object_ref"])
+
+
+def _reconciliations() -> None:
+    steps.create_table(
+        "reconciliations",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("effect_id", Id, nullable=False),
+        sa.Column("attempt_id", Id),
+        sa.Column("disposition", Word(48), nullable=False),
+        sa.Column("object_ref", Word(255), nullable=False, server_default=""),
+        sa.Column("next_action", Word(64), nullable=False, server_default=""),
+        sa.Column("by", Word(160), nullable=False),
+        sa.Column("at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_reconciliations")),
+    )
+    steps.create_index("ix_reconciliations_effect", "reconciliations", ["workspace", "effect_id", "at"])
+
+
+def _results() -> None:
+    steps.create_table(
+        "results",
+        sa.Column("intent_id", Id, nullable=False),
+        sa.Column("key_hash", Hash, nullable=False),
+        sa.Column("field_key", LongText, nullable=False),
+        sa.Column("source_hash", Hash, nullable=False),
+        sa.Column("text", LongText),
+        sa.Column("plural", Flag(), nullable=False, server_default="0"),
+        sa.Column("via", Word(16), nullable=False, server_default=""),
+        sa.Column("generation", Count, nullable=False),
+        sa.Column("code", Word(64), nullable=False, server_default=""),
+        sa.Column("check_name", Word(32), nullable=False, server_default=""),
+        sa.Column("message", Word(500), nullable=False, server_default=""),
+        sa.CheckConstraint("plural IN (0, 1)", name=steps.f("ck_results_plural_flag")),
+        sa.PrimaryKeyConstraint("intent_id", "key_hash", name=steps.f("pk_results")),
+        clustered=True,
+    )
+
+
+def _shards() -> None:
+    steps.create_table(
+        "shards",
+        sa.Column("manifest_id", Id, nullable=False),
+        sa.Column("shard", Count, nullable=False, autoincrement=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("intents", Count, nullable=False, server_default="0"),
+        sa.Column("pending", Count, nullable=False, server_default="0"),
+        sa.Column("preparing", Count, nullable=False, server_default="0"),
+        sa.Column("prepared", Count, nullable=False, server_default="0"),
+        sa.Column("queued", Count, nullable=False, server_default="0"),
+        sa.Column("processing", Count, nullable=False, server_default="0"),
+        sa.Column("completed", Count, nullable=False, server_default="0"),
+        sa.Column("failed", Count, nullable=False, server_default="0"),
+        sa.Column("protected", Count, nullable=False, server_default="0"),
+        sa.Column("skipped", Count, nullable=False, server_default="0"),
+        sa.Column("retryable_failed", Count, nullable=False, server_default="0"),
+        sa.Column("prepare_due_at", Instant),
+        sa.Column("submit_due_at", Instant),
+        sa.Column("lease_owner", Word(160)),
+        sa.Column("lease_expires_at", Instant),
+        sa.Column("fence", Count, nullable=False, server_default="0"),
+        sa.CheckConstraint(
+            "pending + preparing + prepared + queued + processing + completed + failed + "
+            "protected + skipped = intents",
+            name=steps.f("ck_shards_sums"),
+        ),
+        sa.PrimaryKeyConstraint("manifest_id", "shard", name=steps.f("pk_shards")),
+    )
+    steps.create_index("ix_shards_prepare", "shards", ["prepare_due_at", "manifest_id", "shard"])
+    steps.create_index("ix_shards_submit", "shards", ["submit_due_at", "manifest_id", "shard"])
+
+
+def _snapshots() -> None:
+    steps.create_table(
+        "snapshots",
+        sa.Column("step_key", Word(191), nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("target", Word(512), nullable=False),
+        sa.Column("existed", Flag(), nullable=False, server_default="0"),
+        sa.Column("body", Bytes),
+        sa.Column("written_fingerprint", Hash, nullable=False),
+        sa.Column("written", LongText, nullable=False),
+        sa.Column("entries", LongText),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.CheckConstraint("existed IN (0, 1)", name=steps.f("ck_snapshots_existed_flag")),
+        sa.PrimaryKeyConstraint("step_key", name=steps.f("pk_snapshots")),
+    )
+
+
+def _submission_intents() -> None:
+    steps.create_table(
+        "submission_intents",
+        sa.Column("submission_id", Id, nullable=False),
+        sa.Column("intent_id", Id, nullable=False),
+        sa.Column("part", Count, nullable=False, autoincrement=False),
+        sa.Column("parts", Count, nullable=False),
+        sa.Column("generation", Count, nullable=False),
+        sa.Column("ref", Word(128), nullable=False),
+        sa.Column("fields_hash", Hash, nullable=False),
+        sa.Column("settled_at", Instant),
+        sa.PrimaryKeyConstraint("submission_id", "intent_id", "part", name=steps.f("pk_submission_intents")),
+        clustered=True,
+    )
+    steps.create_index("ix_submission_intents_intent", "submission_intents", ["intent_id", "generation"])
+
+
+def _submissions() -> None:
+    steps.create_table(
+        "submissions",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("manifest_id", Id, nullable=False),
+        sa.Column("state", Word(32), nullable=False),
+        sa.Column("parked_for", Word(16), nullable=False, server_default=""),
+        sa.Column("fingerprint", Hash, nullable=False),
+        sa.Column("body", Bytes),
+        sa.Column("remote_job_id", Word(191)),
+        sa.Column("attempt_count", Count, nullable=False, server_default="0"),
+        sa.Column("next_attempt_at", Instant),
+        sa.Column("payload_purged_at", Instant),
+        sa.Column("accepted_at", Instant),
+        sa.Column("settled_at", Instant),
+        sa.Column("reconcile_at", Instant),
+        sa.Column("error_code", Word(64)),
+        sa.Column("error_message", Word(500)),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.Column("lease_owner", Word(160)),
+        sa.Column("lease_expires_at", Instant),
+        sa.Column("fence", Count, nullable=False, server_default="0"),
+        sa.CheckConstraint(
+            "body IS NOT NULL OR remote_job_id IS NOT NULL OR state = 'failed'",
+            name=steps.f("ck_submissions_evidence"),
+        ),
+        sa.CheckConstraint(
+            "state IN ('accepted', 'failed', 'pending', 'retry_wait', 'submitting')",
+            name=steps.f("ck_submissions_state_known"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_submissions")),
+    )
+    steps.create_index("ix_submissions_claim", "submissions", ["state", "next_attempt_at"])
+    steps.create_index("ix_submissions_manifest", "submissions", ["manifest_id"])
+    steps.create_index("ix_submissions_reconcile", "submissions", ["reconcile_at"])
+    steps.create_index("ix_submissions_remote", "submissions", ["remote_job_id"])
+    steps.create_index("ix_submissions_stale", "submissions", ["lease_expires_at"])
+
+
+def _tokens() -> None:
+    steps.create_table(
+        "tokens",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("actor", Word(128), nullable=False),
+        sa.Column("hash", Hash, nullable=False),
+        sa.Column("capabilities", Word(500), nullable=False),
+        sa.Column("revoked_at", Instant),
+        sa.Column("last_used_at", Instant),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_tokens")),
+        sa.UniqueConstraint("hash", name=steps.f("uq_tokens_hash")),
+    )
+    steps.create_index("ix_tokens_workspace", "tokens", ["workspace", "created_at"])
+
+
+def _trials() -> None:
+    steps.create_table(
+        "trials",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("trial_key", Hash, nullable=False),
+        sa.Column("job_id", Id, nullable=False),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("workspace", "trial_key", "job_id", name=steps.f("pk_trials")),
+        clustered=True,
+    )
+
+
+def _workers() -> None:
+    steps.create_table(
+        "workers",
+        sa.Column("id", Word(160), nullable=False),
+        sa.Column("role", Word(32), nullable=False),
+        sa.Column("host", Word(128), nullable=False),
+        sa.Column("release", Word(32), nullable=False),
+        sa.Column("credentials", LongText, nullable=False),
+        sa.Column("started_at", Instant, nullable=False),
+        sa.Column("last_seen_at", Instant, nullable=False),
+        sa.Column("last_run_at", Instant),
+        sa.Column("external", Flag(), nullable=False, server_default="0"),
+        sa.Column("duration_microseconds", Count),
+        sa.Column("exit_class", Word(32), nullable=False, server_default=""),
+        sa.CheckConstraint("external IN (0, 1)", name=steps.f("ck_workers_external_flag")),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_workers")),
+    )
+    steps.create_index("ix_workers_seen", "workers", ["last_seen_at"])
+
+
+def _workspaces() -> None:
+    steps.create_table(
+        "workspaces",
+        sa.Column("id", Word(64), nullable=False),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_workspaces")),
+    )
