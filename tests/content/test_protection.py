@@ -19,8 +19,8 @@ SYNTAXES: tuple[Syntax, ...] = (
 SHARDS = """
     ⟦ ⟧ ⟦1⟧ ⟦/1⟧ %s %d %1$d %% %(a)s %{b} %<c>d 100% { } {{ }} {0} {} {a!r} {n,number} '{ '' ' {$x} ${x} $t(
     ( ) <b> </b> <i> <br/> <0> </0> <code> </code> <!-- --> <a_href='%s'> </a> &quot; &#39; &amp; &lt; &gt;
-    </i> &nbsp; &lt;script&gt; & \" ` `` * ** _ ~~ [ ] ![ ](u) ][] ][r] {{<_a_>}} {{<_/a_>}} :x: [^1] \\ a Z9 é 中
-    https://a.b/c a@b.co {n,_plural,_one_{x}_other_{#}}
+    </i> &nbsp; &lt;script&gt; & \" ` `` * ** _ ~~ [ ] ![ ](u) ][] ][r] {{<_a_>}} {{<_/a_>}} :x: [^1] \\ a é 中
+    Z9 https://a.b/c a@b.co {n,_plural,_one_{x}_other_{#}}
 """
 TEXTS = st.lists(
     st.one_of(

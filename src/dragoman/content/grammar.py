@@ -91,7 +91,7 @@ _TABLES: Mapping[Syntax, tuple[tuple[str, str], ...]] = {
         *_EVERYWHERE,
     ),
     "icu": (
-        ("quote", r"''|'[{}<](?:[^']|'')*+(?:'|\Z)"),
+        ("quote", r"''|'[{}<#](?:[^']|'')*+(?:'|\Z)"),
         ("argument", r"\{(?=\s*\w)"),
         ("number", r"(?<!&)\#"),
         ("numbered", _NUMBERED_TAG),

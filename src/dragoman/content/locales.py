@@ -96,7 +96,16 @@ def direction(locale: str) -> str:
 def plural_categories(locale: str) -> tuple[str, ...]:
     """The cardinal categories that CLDR has for the locale, in CLDR's order; the last is always `other`."""
     found = _cldr(locale)
-    tags = found.plural_form.tags if found else ()
+    return _in_order(found.plural_form.tags if found else ())
+
+
+def ordinal_categories(locale: str) -> tuple[str, ...]:
+    """The ordinal categories (1st, 2nd …) of the locale, in the same order."""
+    found = _cldr(locale)
+    return _in_order(found.ordinal_form.tags if found else ())
+
+
+def _in_order(tags: Collection[str]) -> tuple[str, ...]:
     return tuple(category for category in _CATEGORIES if category in tags or category == "other")
 
 

@@ -13,7 +13,7 @@ _HEX = re.compile(r"(?:0x)?(?=[^\s]*\d)[0-9a-f-]{16,}|#[0-9A-Fa-f]{3,8}", re.ASC
 
 
 def passes_through(text: str, syntax: Syntax = "none") -> bool:
-    """Whether a text holds nothing to translate: blank, numbers, addresses, placeholders or encoded data only."""
+    """Whether a text holds nothing to translate: blank, numbers, addresses, placeholders or encoded data."""
     core = text.strip()
     if any(pattern.fullmatch(core) for pattern in (_BASE64, _DATA_URI, _HEX)):
         return True

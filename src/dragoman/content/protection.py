@@ -118,7 +118,7 @@ def restore(protected: Protected, translated: str) -> str:
             changed = taken.label and "".join(out[start:]) != taken.label
             out.append(f"][{taken.label}]" if changed else taken.end)
             continue
-        if protected.syntax == "icu" and isinstance(before, str) and taken.start[:1] in ("{", "<"):
+        if protected.syntax == "icu" and isinstance(before, str) and taken.start[:1] in ("{", "<", "#"):
             out[-1:] = map(_unquoting, out[-1:])
         out.append(taken.start)
         if taken.end:
