@@ -1,0 +1,138 @@
+"""From a field to what a translator is shown, and back: one piece for each text that goes out by itself.
+
+A plain text is one piece, a plural one a piece for each form that the target's language has, an ICU message
+one for each of its sentences. What must survive is taken out (`protection`), blank ends stay outside, and pieces
+that hold nothing to translate are never shown. Knows no provider and no call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from dragoman.content import locales, plurals
+from dragoman.content.passing import passes_through
+from dragoman.content.protection import Protected, protect
+from dragoman.kernel.limits import GROUP_TOKENS_MAX
+from dragoman.model.completions import PromptItem
+from dragoman.model.documents import Syntax, Text
+from dragoman.model.jobs import Field
+
+VERSION = "1"
+"""Of what is asked and how: a field that failed under one version is tried again under the next."""
+
+_BYTES_PER_TOKEN = 4
+_TOKENS_PER_ITEM = 12
+_SAMPLES = 3
+_SAMPLED = range(1, 120)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One text that goes out. `category` names the form or sentence, '' for a plain text."""
+
+    category: str
+    source: str
+    protected: Protected
+    note: str = ""
+
+
+def pieces(field: Field) -> tuple[Piece, ...]:
+    """What of a field goes out, in order; empty where all of it passes through."""
+    return tuple(
+        Piece(category, text, protect(text, field.syntax), _note(field, category))
+        for category, text in sources(field).items()
+        if not passes_through(text, field.syntax)
+    )
+
+
+def passes(field: Field) -> bool:
+    """Whether nothing of a field goes out: then `assembled` with nothing is its translation."""
+    return all(passes_through(text, field.syntax) for text in sources(field).values())
+
+
+def sources(field: Field) -> Mapping[str, str]:
+    """Every form or sentence that the translation needs → the source text that it is translated from."""
+    if isinstance(field.value, Mapping):
+        return plural_sources(field.value, field.target_locale)
+    message = plurals.split_icu(field.value) if field.syntax == "icu" else None
+    if message is None:
+        return {"": field.value}
+    return plurals.target_sentences(*message, field.target_locale)
+
+
+def plural_sources(forms: Mapping[str, str], target_locale: str) -> Mapping[str, str]:
+    """The target's plural forms → the source form of each: its namesake, else `other`; exact forms stay."""
+    exact = [category for category in forms if category.startswith("=")]
+    wanted = (*exact, *locales.plural_categories(target_locale))
+    return {category: forms.get(category, forms["other"]) for category in wanted}
+
+
+def assembled(field: Field, translated: Mapping[str, str]) -> Text:
+    """The field's translation out of its pieces'; forms that were not shown stand as in the source."""
+    whole = {category: translated.get(category, text) for category, text in sources(field).items()}
+    if isinstance(field.value, Mapping):
+        return whole
+    message = plurals.split_icu(field.value) if field.syntax == "icu" else None
+    if message is None:
+        return whole[""]
+    return plurals.join_icu(message[0], whole, field.target_locale)
+
+
+def prompt_item(field: Field, piece: Piece, name: str, complaint: str = "") -> PromptItem:
+    """A piece as an item of a prompt, under its id in this call."""
+    return PromptItem(
+        id=name,
+        text=piece.protected.text,
+        note=piece.note,
+        max_length=field.max_length,
+        markers=piece.protected.markers,
+        complaint=complaint,
+    )
+
+
+def groups(fields: Sequence[Field], size_max: int) -> Iterator[tuple[Field, ...]]:
+    """Neighbours of one locale together, at most `size_max` fields and `GROUP_TOKENS_MAX` tokens a group."""
+    by_locale: dict[str, list[Field]] = {}
+    for field in fields:
+        by_locale.setdefault(field.target_locale, []).append(field)
+    for neighbours in by_locale.values():
+        group: list[Field] = []
+        tokens = 0
+        for field in neighbours:
+            cost = _tokens(field)
+            if group and (len(group) == size_max or tokens + cost > GROUP_TOKENS_MAX):
+                yield tuple(group)
+                group, tokens = [], 0
+            group.append(field)
+            tokens += cost
+        yield tuple(group)
+
+
+def _tokens(field: Field) -> int:
+    """About how many tokens a field takes."""
+    texts = sources(field).values() if _branches(field.value, field.syntax) else (str(field.value),)
+    return sum(len(text.encode()) // _BYTES_PER_TOKEN + _TOKENS_PER_ITEM for text in texts)
+
+
+def _branches(value: Text, syntax: Syntax) -> bool:
+    return syntax == "icu" or not isinstance(value, str)
+
+
+def _note(field: Field, category: str) -> str:
+    context = f"context: {field.context}" if field.context else ""
+    form = _form(category, field.target_locale) if not isinstance(field.value, str) else ""
+    if category and not form:
+        form = f"the sentence for {category}"
+    return "; ".join(part for part in (field.note, context, form) if part)
+
+
+@lru_cache(maxsize=512)
+def _form(category: str, locale: str) -> str:
+    """What a plural form is for, with some of its numbers."""
+    if category.startswith("="):
+        return f"the form for exactly {category[1:]}"
+    numbers = (str(n) for n in _SAMPLED if locales.plural_category(locale, n) == category)
+    samples = [number for _, number in zip(range(_SAMPLES), numbers, strict=False)]
+    return f"plural form `{category}`" + (f", for numbers like {', '.join(samples)}" if samples else "")

@@ -1,0 +1,294 @@
+"""The wire form of a submission, read strictly: what is let through is complete, bounded and canonical.
+
+Promises that a refusal names the exact place (`$.items[3].fields["body"].text`) and that a text which is let
+through can be stored by every database and sent to every provider. Knows no job and no provider.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, get_args
+
+from dragoman.content import locales
+from dragoman.content.passing import passes_through
+from dragoman.kernel import canonical, limits
+from dragoman.kernel.errors import CallerError
+from dragoman.kernel.identity import key_hash, sha256
+from dragoman.model.documents import Syntax, Text
+from dragoman.model.jobs import JobOptions, NewField, Submission, SubmittedField, SubmittedItem
+
+SYNTAXES: frozenset[str] = frozenset(get_args(Syntax))
+ON_UNKNOWN = frozenset({"", "resend", "resend:unlimited", "hold"})
+ALIASES = ("title", "excerpt", "content")
+"""Texts that older clients send beside `fields` instead of in it."""
+LOCAL_CALLBACK = "local:"
+
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_KEY = re.compile(r"[A-Za-z0-9_.:/\[\]-]+")
+_CATEGORY = re.compile(r"zero|one|two|few|many|other|=\d{1,9}")
+_UNCOUNTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_URL = re.compile(r"https?://[^\s/]+\S*")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one submission may hold; settings, within `kernel/limits`."""
+
+    items_max: int = limits.ITEMS_PER_SUBMISSION
+    body_bytes_max: int = limits.SUBMISSION_BYTES_MAX
+    fields_per_item_max: int = limits.FIELDS_PER_ITEM
+    field_chars_max: int = limits.FIELD_CHARS_MAX
+    batch_size_max: int = limits.BATCH_SIZE_MAX
+    concurrency_max: int = limits.CONCURRENCY_MAX
+
+
+def read(body: bytes, bounds: Bounds, *, local: bool = False) -> tuple[Submission, str]:
+    """The submission in a body, and the SHA-256 of the body's canonical form.
+
+    Raises `LocaleError`, and `CallerError` invalid_json, invalid_request, invalid_fields, payload_too_large or
+    source_is_target. `local` lets a callback into this very process be named.
+    """
+    if len(body) > bounds.body_bytes_max:
+        raise CallerError(
+            f"$: {len(body)} bytes, and a submission may have {bounds.body_bytes_max}",
+            "payload_too_large",
+            "$",
+        )
+    said = canonical.parse(body)
+    return _Reading(bounds, local).submission(said), canonical.fingerprint(said)
+
+
+def new_fields(submission: Submission) -> tuple[NewField, ...]:
+    """All fields in the order of the submission, with hashes, pass-through and repeats found out."""
+    found: list[NewField] = []
+    first: dict[tuple[str, str, str, int | None], int] = {}
+    for index, item in enumerate(submission.items):
+        for submitted in item.fields:
+            source_hash, context_hash = identity(submitted)
+            passes = _passes(submitted)
+            key = (item.target_locale, source_hash, context_hash, submitted.max_length)
+            original = None if passes else first.setdefault(key, len(found))
+            repeat_of = None if original == len(found) else original
+            found.append(NewField(len(found), index, submitted, source_hash, context_hash, passes, repeat_of))
+    return tuple(found)
+
+
+def identity(submitted: SubmittedField) -> tuple[str, str]:
+    """What makes two fields the same text in the same context: (source hash, context hash)."""
+    context_hash = key_hash(submitted.syntax, unicodedata.normalize("NFC", submitted.context))
+    value = submitted.value
+    if isinstance(value, Mapping):
+        parts = [part for category in sorted(value) for part in (category, _normal(value[category]))]
+        return key_hash("plural", *parts), context_hash
+    return sha256(_normal(value or "")), context_hash
+
+
+def _normal(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _passes(submitted: SubmittedField) -> bool:
+    value = submitted.value
+    if value is None:
+        return True
+    if isinstance(value, Mapping):
+        return all(passes_through(text) for text in value.values())
+    return passes_through(value)
+
+
+class _Reading:
+    """One body under the reader; every method gets the place of what it reads."""
+
+    def __init__(self, bounds: Bounds, local: bool) -> None:
+        self._bounds = bounds
+        self._local = local
+
+    def submission(self, said: Mapping[str, Any]) -> Submission:
+        known = ("submissionId", "clientJobId", "sourceLang", "tone", "options", "callbackUrl", "items")
+        _only(said, known, "$")
+        source = locales.canonical(_text(said.get("sourceLang"), "$.sourceLang", 1, limits.LOCALE_CHARS_MAX))
+        return Submission(
+            id=_id(said.get("submissionId"), "$.submissionId"),
+            client_job_id=_text(said.get("clientJobId"), "$.clientJobId", 1, 191),
+            source_locale=source,
+            callback_url=self._callback_url(said.get("callbackUrl")),
+            options=self._options(said.get("options"), _text(said.get("tone") or "", "$.tone", 0, 255)),
+            items=self._items(said.get("items"), source),
+        )
+
+    def _callback_url(self, said: Any) -> str:
+        url = _text(said or "", "$.callbackUrl", 0, 500)
+        if url and not _URL.fullmatch(url) and not (self._local and url.startswith(LOCAL_CALLBACK)):
+            raise _wrong("$.callbackUrl", "an http or https address")
+        return url
+
+    def _options(self, said: Any, tone: str) -> JobOptions:
+        if said is None:
+            said = {}
+        if not isinstance(said, dict):
+            raise _wrong("$.options", "an object")
+        _only(said, ("provider_config", *(field.name for field in fields(JobOptions)[1:])), "$.options")
+        speed = _text(said.get("speed") or "standard", "$.options.speed", 1, 16)
+        if speed != "standard":
+            raise _wrong("$.options.speed", "`standard`: this engine offers no other")
+        policy = _text(said.get("on_unknown") or "", "$.options.on_unknown", 0, 32)
+        if policy not in ON_UNKNOWN:
+            raise _wrong("$.options.on_unknown", "`resend`, `resend:unlimited` or `hold`")
+        force = said.get("force", False)
+        if not isinstance(force, bool):
+            raise _wrong("$.options.force", "true or false")
+        size = _number(said.get("batch_size"), "$.options.batch_size", 1, self._bounds.batch_size_max)
+        calls = _number(said.get("concurrency"), "$.options.concurrency", 1, self._bounds.concurrency_max)
+        return JobOptions(
+            provider=_text(said.get("provider_config") or "", "$.options.provider_config", 0, 128),
+            model=_text(said.get("model") or "", "$.options.model", 0, 191),
+            batch_size=min(limits.BATCH_SIZE, self._bounds.batch_size_max) if size is None else size,
+            concurrency=min(limits.CONCURRENCY, self._bounds.concurrency_max) if calls is None else calls,
+            speed=speed,
+            tone=_text(said.get("tone") or tone, "$.options.tone", 0, 255),
+            on_unknown="" if policy == "resend" else policy,
+            force=force,
+            push_id=_text(said.get("push_id") or "", "$.options.push_id", 0, 255),
+        )
+
+    def _items(self, said: Any, source: str) -> tuple[SubmittedItem, ...]:
+        if not isinstance(said, list) or not said:
+            raise _wrong("$.items", "a list with at least one item")
+        if len(said) > self._bounds.items_max:
+            raise CallerError(
+                f"$.items: {len(said)} items, and a submission may hold {self._bounds.items_max}",
+                "payload_too_large",
+                "$.items",
+            )
+        items = tuple(self._item(item, f"$.items[{index}]", source) for index, item in enumerate(said))
+        twice = [ref for ref, count in Counter(item.ref for item in items).items() if count > 1]
+        if twice:
+            raise CallerError(f"$.items: the ref {twice[0]!r} stands here twice", place="$.items")
+        return items
+
+    def _item(self, said: Any, place: str, source: str) -> SubmittedItem:
+        if not isinstance(said, dict):
+            raise _wrong(place, "an object")
+        _only(said, ("ref", "targetLang", "fields", *ALIASES), place)
+        ref = _text(said.get("ref"), f"{place}.ref", 1, limits.REF_CHARS_MAX)
+        where = f"{place}.targetLang"
+        target = locales.canonical(
+            _text(said.get("targetLang"), where, 1, limits.LOCALE_CHARS_MAX), place=where
+        )
+        if target == source:
+            raise CallerError(f"{where}: {target} is the source locale", "source_is_target", where)
+        given = said.get("fields", {})
+        if not isinstance(given, dict):
+            raise _wrong(f"{place}.fields", "an object", "invalid_fields")
+        for alias in ALIASES:
+            if alias in said and alias in given:
+                raise CallerError(
+                    f"{place}: {alias!r} stands beside `fields` and in it: send it once",
+                    "invalid_fields",
+                    place,
+                )
+        return SubmittedItem(ref, target, self._fields({**_aliases(said), **given}, f"{place}.fields"))
+
+    def _fields(self, said: Mapping[str, Any], place: str) -> tuple[SubmittedField, ...]:
+        if not said:
+            raise _wrong(place, "at least one field", "invalid_fields")
+        if len(said) > self._bounds.fields_per_item_max:
+            raise CallerError(
+                f"{place}: {len(said)} fields, and an item may have {self._bounds.fields_per_item_max}",
+                "payload_too_large",
+                place,
+            )
+        return tuple(self._field(key, value, place) for key, value in said.items())
+
+    def _field(self, key: str, said: Any, parent: str) -> SubmittedField:
+        place = f"{parent}[{key[: limits.FIELD_KEY_CHARS_MAX]!r}]"
+        if not _KEY.fullmatch(key) or len(key) > limits.FIELD_KEY_CHARS_MAX:
+            raise _wrong(
+                place,
+                f"a key of 1 to {limits.FIELD_KEY_CHARS_MAX} characters of A-Z a-z 0-9 _ . : / [ ] -",
+                "invalid_fields",
+            )
+        if said is None or isinstance(said, str):
+            return SubmittedField(key, None if said is None else self._words(said, place))
+        if not isinstance(said, dict) or ("text" in said) == ("plural" in said):
+            raise _wrong(place, "a text, or an object with either `text` or `plural`", "invalid_fields")
+        _only(said, ("text", "plural", "syntax", "format", "note", "context", "max_length"), place)
+        syntax = said.get("syntax", said.get("format", "none"))
+        if syntax not in SYNTAXES:
+            raise _wrong(f"{place}.syntax", f"one of {', '.join(sorted(SYNTAXES))}", "invalid_fields")
+        value: Text
+        if "text" in said:
+            value = self._words(said["text"], f"{place}.text")
+        else:
+            value = self._plural(said["plural"], f"{place}.plural")
+        return SubmittedField(
+            key,
+            value,
+            syntax,
+            note=self._words(said.get("note") or "", f"{place}.note"),
+            context=self._words(said.get("context") or "", f"{place}.context"),
+            max_length=_number(said.get("max_length"), f"{place}.max_length", 1, 10**6),
+        )
+
+    def _plural(self, said: Any, place: str) -> Mapping[str, str]:
+        if not isinstance(said, dict) or "other" not in said:
+            raise _wrong(place, "an object of plural forms with at least `other`", "invalid_fields")
+        for category in said:
+            if not _CATEGORY.fullmatch(category):
+                raise _wrong(place, "plural categories of CLDR, or `=` and a number", "invalid_fields")
+        return {category: self._words(text, f"{place}.{category}") for category, text in said.items()}
+
+    def _words(self, said: Any, place: str) -> str:
+        if not isinstance(said, str):
+            raise _wrong(place, "text", "invalid_fields")
+        if "\0" in said:
+            raise _wrong(place, "text without NUL characters", "invalid_fields")
+        count = len(said) if len(said) <= self._bounds.field_chars_max else len(_UNCOUNTED.sub("", said))
+        if count > self._bounds.field_chars_max:
+            raise CallerError(
+                f"{place}: {count} characters, and a text may have {self._bounds.field_chars_max}",
+                "payload_too_large",
+                place,
+            )
+        return said
+
+
+def _aliases(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {alias: said[alias] for alias in ALIASES if alias in said}
+
+
+def _only(said: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
+    unknown = sorted(set(said) - set(known))
+    if unknown:
+        raise CallerError(
+            f"{place}: {unknown[0][:64]!r} is not known here; known are {', '.join(known)}", place=place
+        )
+
+
+def _wrong(place: str, wanted: str, code: str = "invalid_request") -> CallerError:
+    return CallerError(f"{place}: {wanted} is wanted here", code, place)
+
+
+def _text(said: Any, place: str, chars_min: int, chars_max: int) -> str:
+    if not isinstance(said, str) or not chars_min <= len(said) <= chars_max or "\0" in said:
+        raise _wrong(place, f"text of {chars_min} to {chars_max} characters")
+    return said
+
+
+def _number(said: Any, place: str, least: int, most: int) -> int | None:
+    if said is None:
+        return None
+    if isinstance(said, bool) or not isinstance(said, int) or not least <= said <= most:
+        raise _wrong(place, f"a whole number from {least} to {most}")
+    return said
+
+
+def _id(said: Any, place: str) -> str:
+    spelled = said.lower() if isinstance(said, str) else ""
+    if not _ID.fullmatch(spelled):
+        raise _wrong(place, "a UUID")
+    return spelled

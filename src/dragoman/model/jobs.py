@@ -1,0 +1,282 @@
+"""Nouns of the translating side: a submission, the job made of it, its fields, calls and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from dragoman.model.completions import Reply
+from dragoman.model.documents import Syntax, Text
+
+Purpose = Literal["first", "repair", "alone", "split", "bisect"]
+Via = Literal["memory", "ai", "passed"]
+Status = Literal["completed", "failed", "canceled"]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedField:
+    """One text of an item as it was sent; `value` None passes through like an empty text."""
+
+    wire_key: str
+    value: Text | None
+    syntax: Syntax = "none"
+    note: str = ""
+    context: str = ""
+    max_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedItem:
+    """One ref of a submission: texts that go into one locale."""
+
+    ref: str
+    target_locale: str
+    fields: tuple[SubmittedField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """What a submission may choose. `speed` has one value today; all of it is inside the fingerprint."""
+
+    provider: str = ""
+    model: str = ""
+    batch_size: int = 0
+    concurrency: int = 0
+    speed: str = "standard"
+    tone: str = ""
+    on_unknown: str = ""
+    force: bool = False
+    push_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A submission's body, read and found valid; locales are canonical."""
+
+    id: str
+    client_job_id: str
+    source_locale: str
+    callback_url: str
+    options: JobOptions
+    items: tuple[SubmittedItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewField:
+    """A submitted field with what acceptance found out about it.
+
+    A field that `passes` is never sent and has its `result` already. `repeat_of` is the ordinal of an equal
+    field of this job.
+    """
+
+    ordinal: int
+    item: int
+    submitted: SubmittedField
+    source_hash: str
+    context_hash: str
+    passes: bool
+    result: Text | None = None
+    repeat_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """Everything that acceptance writes. `id` is used unless the submission has a job already."""
+
+    id: str
+    workspace: str
+    project: str
+    principal: str
+    fingerprint: str
+    submission: Submission
+    fields: tuple[NewField, ...]
+    model: str
+    callback_secret: str
+
+
+class Accepted(NamedTuple):
+    """The job that answers a submission, made now (`created`) or before."""
+
+    job_id: str
+    created: bool
+    submission_id: str
+    status: str
+
+
+class Claimed(NamedTuple):
+    """A job leased to this process. `exhausted`: too many workers vanished with it; it must end."""
+
+    job_id: str
+    workspace: str
+    fence: int
+    exhausted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A claimed job as it stood when it was loaded."""
+
+    id: str
+    workspace: str
+    project: str
+    client_job_id: str
+    source_locale: str
+    options: JobOptions
+    deadline_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a job that is still to be translated. `calls` counts how often it was asked for."""
+
+    ordinal: int
+    target_locale: str
+    value: Text
+    syntax: Syntax
+    note: str
+    context: str
+    max_length: int | None
+    source_hash: str
+    context_hash: str
+    calls: int = 0
+    repeats: tuple[int, ...] = ()
+    """Ordinals of equal fields, which take this one's result."""
+
+
+class Asked(NamedTuple):
+    """One item of a prompt: its id in this call, and the field (and plural category) that it stands for."""
+
+    id: str
+    field: int
+    category: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """A call about to be written down. `request` is the provider's body without attempt metadata."""
+
+    ordinal: int
+    purpose: Purpose
+    target_locale: str
+    asked: tuple[Asked, ...]
+    request: bytes
+    parent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call that is written down and not closed, with what is known of its effect.
+
+    `attempt` is the newest attempt's id, '' where none was made. `answer` is set where bytes are kept that
+    nobody has judged yet. `failure` is the code, and `message` the words, of the newest attempt.
+    """
+
+    id: str
+    plan: CallPlan
+    effect_id: str
+    effect_state: str
+    held: bool = False
+    attempt: str = ""
+    attempt_outcome: str = ""
+    attempts: int = 0
+    due_at: int = 0
+    answer: bytes | None = None
+    failure: str = ""
+    message: str = ""
+    status: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who is asked and who pays, as the transactions around a call need it."""
+
+    workspace: str
+    project: str
+    job_id: str
+    client_job_id: str
+    provider: str
+    model: str
+    account: str
+    priced: bool
+    read: Callable[[bytes], Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How one attempt is to be made. `reserved` is its worst case: (tokens, micro-USD)."""
+
+    worker: str
+    deadline_seconds: float
+    reserved: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Why no attempt was begun, and until when it makes no sense to try."""
+
+    cause: Literal["paused", "canceled", "budget", "provider", "elsewhere"]
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What an attempt came to. `reply` is set where an answer is to be judged now."""
+
+    outcome: str
+    reply: Reply | None = None
+    code: str = ""
+    message: str = ""
+    status: int | None = None
+    due_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How one field ended: with a text, or with a code."""
+
+    ordinal: int
+    value: Text | None = None
+    via: Via | Literal[""] = ""
+    code: str = ""
+    check: str = ""
+    message: str = ""
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Memorable:
+    """A translation that passed its checks."""
+
+    target_locale: str
+    source_hash: str
+    context_hash: str
+    source: Text
+    text: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What becomes true when a call's answer has been judged."""
+
+    call_id: str
+    effect_id: str
+    results: tuple[Result, ...] = ()
+    counted: Mapping[int, int] = ()  # type: ignore[assignment]
+    """Field ordinal → how often it has been asked for, this call included."""
+    memorable: tuple[Memorable, ...] = ()
+    spent: tuple[str, ...] = ()
+    """Trial keys of fields that have failed for good in this job."""
+    follow_ups: tuple[CallPlan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What the site decided for all jobs of one client job. None leaves a limit away."""
+
+    revision: int
+    paused: bool
+    canceled: bool
+    on_unknown: str
+    budget_tokens: int | None
+    budget_microusd: int | None

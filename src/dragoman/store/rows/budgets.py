@@ -1,0 +1,258 @@
+"""Rows of `budgets`, `ai_usage` and `ai_quotas`: money reserved before it is spent, and what was really used.
+
+`budgets` moves by the very amounts of the attempts that the same transaction moves; `recount` says from
+attempts and usage what it must hold. Attempts that reserved nothing (unpriced providers) move no budget. Rows
+are locked in the order month, then client job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from dragoman.kernel.clock import month
+from dragoman.kernel.limits import MONTHLY_TOKENS
+from dragoman.machines.tables import ATTEMPT
+from dragoman.model.completions import Usage
+from dragoman.model.jobs import Account
+from dragoman.store.schema import effects as ledger
+from dragoman.store.schema import engine as tables
+from dragoman.store.transaction import Row, Tx
+
+_BUDGETS, _USAGE, _QUOTAS = tables.budgets, tables.ai_usage, tables.ai_quotas
+_ATTEMPTS, _CALLS = ledger.attempts, tables.calls
+
+_KEY = ("workspace", "scope", "scope_key")
+_OPEN = sorted({ATTEMPT.initial} | ATTEMPT.groups["UNKNOWN"])
+"""Outcomes whose reserve stands as long as no usage is booked for the attempt."""
+
+_HERE = sa.and_(
+    _BUDGETS.c.workspace == sa.bindparam("ws"),
+    _BUDGETS.c.scope == sa.bindparam("in_scope"),
+    _BUDGETS.c.scope_key == sa.bindparam("key"),
+)
+_LOCKED = sa.select(_BUDGETS).where(_HERE).with_for_update()
+_MOVE = (
+    sa.update(_BUDGETS)
+    .where(_HERE)
+    .values(
+        reserved_tokens=_BUDGETS.c.reserved_tokens + sa.bindparam("reserve_tokens"),
+        reserved_microusd=_BUDGETS.c.reserved_microusd + sa.bindparam("reserve_microusd"),
+        spent_tokens=_BUDGETS.c.spent_tokens + sa.bindparam("spend_tokens"),
+        spent_microusd=_BUDGETS.c.spent_microusd + sa.bindparam("spend_microusd"),
+        updated_at=sa.bindparam("now"),
+    )
+)
+_QUOTA = sa.select(_QUOTAS.c.monthly_tokens, _QUOTAS.c.monthly_microusd).where(
+    _QUOTAS.c.workspace == sa.bindparam("ws")
+)
+_USED_BY_JOB = (
+    sa.select(
+        _USAGE.c.wasted,
+        sa.func.sum(_USAGE.c.total_tokens).label("tokens"),
+        sa.func.sum(_USAGE.c.microusd).label("microusd"),
+    )
+    .where(_USAGE.c.job_id == sa.bindparam("job"))
+    .group_by(_USAGE.c.wasted)
+)
+_BOOKED = sa.exists().where(_USAGE.c.attempt_id == _ATTEMPTS.c.id)
+_RESERVED_BY_JOB = (
+    sa.select(
+        _ATTEMPTS.c.outcome,
+        sa.func.sum(_ATTEMPTS.c.reserved_tokens).label("tokens"),
+        sa.func.sum(_ATTEMPTS.c.reserved_microusd).label("microusd"),
+    )
+    .join(_CALLS, _CALLS.c.effect_id == _ATTEMPTS.c.effect_id)
+    .where(_CALLS.c.job_id == sa.bindparam("job"), _ATTEMPTS.c.outcome.in_(_OPEN), ~_BOOKED)
+    .group_by(_ATTEMPTS.c.outcome)
+)
+
+
+class Sum(NamedTuple):
+    """Tokens and micro-USD."""
+
+    tokens: int = 0
+    microusd: int = 0
+
+
+class Held(NamedTuple):
+    """What one budget row holds."""
+
+    reserved: Sum
+    spent: Sum
+
+
+def scopes(account: Account, in_month: str) -> tuple[tuple[str, str], ...]:
+    """The budgets that an attempt's money moves, in their lock order."""
+    return ("month", in_month), ("client_job", account.client_job_id)
+
+
+def reserve(tx: Tx, account: Account, amount: Sum) -> bool:
+    """Reserve an attempt's worst case in all its budgets; False, and nothing moved, where it does not fit."""
+    wanted = scopes(account, month(tx.now))
+    rows = [_ensure(tx, account.workspace, scope, key) for scope, key in wanted]
+    quota = tx.first(_QUOTA, {"ws": account.workspace})
+    bounds = [
+        Sum(MONTHLY_TOKENS, -1) if quota is None else _limit(quota.monthly_tokens, quota.monthly_microusd),
+        _limit(rows[1].limit_tokens, rows[1].limit_microusd),
+    ]
+    if not all(_fits(row, bound, amount) for row, bound in zip(rows, bounds, strict=True)):
+        return False
+    for scope, key in wanted:
+        _move(tx, account.workspace, scope, key, amount, Sum())
+    return True
+
+
+def settle(tx: Tx, account: Account, in_month: str, reserved: Sum, spent: Sum) -> None:
+    """Give one attempt's reserve back, and book what it really cost."""
+    released = Sum(-reserved.tokens, -reserved.microusd)
+    for scope, key in scopes(account, in_month):
+        _move(tx, account.workspace, scope, key, released, spent)
+
+
+def use(tx: Tx, account: Account, attempt_id: str, usage: Usage, wasted: bool) -> bool:
+    """Write down what one attempt used; False where that stands already."""
+    row = {
+        "id": tx.new_id(),
+        "workspace": account.workspace,
+        "project": account.project,
+        "job_id": account.job_id,
+        "attempt_id": attempt_id,
+        "client_job_id": account.client_job_id,
+        "model": account.model,
+        "prompt_tokens": usage.prompt_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "total_tokens": usage.total_tokens or usage.prompt_tokens + usage.output_tokens,
+        "microusd": usage.microusd,
+        "wasted": wasted,
+        "created_at": tx.now,
+    }
+    return tx.insert_new(_USAGE, [row], ("attempt_id",)) == 1
+
+
+def limit_client_job(
+    tx: Tx, workspace: str, client_job_id: str, tokens: int | None, microusd: int | None
+) -> None:
+    """Bound what all jobs of a client job may spend together; None leaves a bound away."""
+    _ensure(tx, workspace, "client_job", client_job_id)
+    here = {"ws": workspace, "in_scope": "client_job", "key": client_job_id}
+    limited = sa.update(_BUDGETS).where(_HERE).values(limit_tokens=tokens, limit_microusd=microusd)
+    tx.touched(limited.values(updated_at=tx.now), here)
+
+
+def of_scope(tx: Tx, workspace: str, scope: str, key: str) -> Held:
+    """What a budget holds; nothing where nobody has used it."""
+    row = tx.first(sa.select(_BUDGETS).where(_HERE), {"ws": workspace, "in_scope": scope, "key": key})
+    if row is None:
+        return Held(Sum(), Sum())
+    return Held(Sum(row.reserved_tokens, row.reserved_microusd), Sum(row.spent_tokens, row.spent_microusd))
+
+
+def quota(tx: Tx, workspace: str) -> tuple[int, int | None]:
+    """The workspace's month: tokens, and micro-USD where they are bounded."""
+    row = tx.first(_QUOTA, {"ws": workspace})
+    return (MONTHLY_TOKENS, None) if row is None else (row.monthly_tokens, row.monthly_microusd)
+
+
+def used_by_job(tx: Tx, job_id: str) -> tuple[Sum, Sum]:
+    """What a job has paid in all, and what of that was of no use."""
+    found = {row.wasted: Sum(row.tokens, row.microusd) for row in tx.all(_USED_BY_JOB, {"job": job_id})}
+    useful, wasted = found.get(False, Sum()), found.get(True, Sum())
+    return Sum(useful.tokens + wasted.tokens, useful.microusd + wasted.microusd), wasted
+
+
+def reserved_by_job(tx: Tx, job_id: str) -> tuple[Sum, Sum]:
+    """What a job holds in reserve for attempts under way, and for those of which nobody knows."""
+    under_way, at_risk = Sum(), Sum()
+    for row in tx.all(_RESERVED_BY_JOB, {"job": job_id}):
+        if row.outcome == ATTEMPT.initial:
+            under_way = Sum(row.tokens, row.microusd)
+        else:
+            at_risk = Sum(at_risk.tokens + row.tokens, at_risk.microusd + row.microusd)
+    return under_way, at_risk
+
+
+def stored(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
+    """Every budget that holds anything, by (workspace, scope, key)."""
+    rows = tx.all(sa.select(_BUDGETS))
+    held = {
+        (row.workspace, row.scope, row.scope_key): Held(
+            Sum(row.reserved_tokens, row.reserved_microusd), Sum(row.spent_tokens, row.spent_microusd)
+        )
+        for row in rows
+    }
+    return {key: amounts for key, amounts in held.items() if amounts != Held(Sum(), Sum())}
+
+
+def recount(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
+    """What `stored` must say, counted from attempts and usage."""
+    reserved = (
+        sa.select(_ATTEMPTS.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.correlation_id)
+        .add_columns(
+            sa.func.sum(_ATTEMPTS.c.reserved_tokens).label("tokens"),
+            sa.func.sum(_ATTEMPTS.c.reserved_microusd).label("microusd"),
+        )
+        .where(_ATTEMPTS.c.outcome.in_(_OPEN), _ATTEMPTS.c.reserved_tokens > 0, ~_BOOKED)
+        .group_by(_ATTEMPTS.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.correlation_id)
+    )
+    spent = (
+        sa.select(_USAGE.c.workspace, _ATTEMPTS.c.budget_month, _USAGE.c.client_job_id)
+        .add_columns(
+            sa.func.sum(_USAGE.c.total_tokens).label("tokens"),
+            sa.func.sum(_USAGE.c.microusd).label("microusd"),
+        )
+        .join(_ATTEMPTS, _ATTEMPTS.c.id == _USAGE.c.attempt_id)
+        .where(_ATTEMPTS.c.reserved_tokens > 0)
+        .group_by(_USAGE.c.workspace, _ATTEMPTS.c.budget_month, _USAGE.c.client_job_id)
+    )
+    held: dict[tuple[str, str, str], Held] = {}
+    for statement, of_spent in ((reserved, False), (spent, True)):
+        for workspace, in_month, client_job, tokens, microusd in tx.all(statement):
+            for key in ((workspace, "month", in_month), (workspace, "client_job", client_job)):
+                before = held.get(key, Held(Sum(), Sum()))
+                kind = before.spent if of_spent else before.reserved
+                more = Sum(kind.tokens + tokens, kind.microusd + microusd)
+                held[key] = Held(before.reserved, more) if of_spent else Held(more, before.spent)
+    return held
+
+
+def _ensure(tx: Tx, workspace: str, scope: str, key: str) -> Row:
+    """The budget's row, made if new, and locked."""
+    here = {"ws": workspace, "in_scope": scope, "key": key}
+    row = tx.first(_LOCKED, here)
+    if row is None:
+        fresh = {"workspace": workspace, "scope": scope, "scope_key": key, "updated_at": tx.now}
+        tx.insert_new(_BUDGETS, [fresh], _KEY)
+        row = tx.first(_LOCKED, here)
+    assert row is not None  # noqa: S101 - inserted above
+    return row
+
+
+def _limit(tokens: int | None, microusd: int | None) -> Sum:
+    """A bound; −1 is none."""
+    return Sum(-1 if tokens is None else tokens, -1 if microusd is None else microusd)
+
+
+def _fits(row: Row, bound: Sum, amount: Sum) -> bool:
+    tokens = row.reserved_tokens + row.spent_tokens + amount.tokens
+    microusd = row.reserved_microusd + row.spent_microusd + amount.microusd
+    return (bound.tokens < 0 or tokens <= bound.tokens) and (bound.microusd < 0 or microusd <= bound.microusd)
+
+
+def _move(tx: Tx, workspace: str, scope: str, key: str, reserved: Sum, spent: Sum) -> None:
+    tx.touched(
+        _MOVE,
+        {
+            "ws": workspace,
+            "in_scope": scope,
+            "key": key,
+            "reserve_tokens": reserved.tokens,
+            "reserve_microusd": reserved.microusd,
+            "spend_tokens": spent.tokens,
+            "spend_microusd": spent.microusd,
+            "now": tx.now,
+        },
+    )

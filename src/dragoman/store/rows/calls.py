@@ -1,0 +1,188 @@
+"""Rows of `calls` and `answers`: which texts were asked for together, and the bytes that came back.
+
+A call names an effect; its attempts are the ledger's. Answers are kept before anybody parses them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from dragoman.kernel.identity import sha256
+from dragoman.machines.tables import CALL
+from dragoman.model.effects import Outgoing
+from dragoman.model.jobs import Account, Asked, CallPlan, OpenCall
+from dragoman.store.schema import effects as ledger
+from dragoman.store.schema import engine as tables
+from dragoman.store.transaction import Row, Tx
+
+_CALLS, _ANSWERS = tables.calls, tables.answers
+_EFFECTS, _ATTEMPTS = ledger.effects, ledger.attempts
+
+_HELD = CALL.next(CALL.initial, "hold")
+_CLOSED = CALL.next(CALL.initial, "validate")
+
+_BY_ID = sa.select(_CALLS).where(_CALLS.c.id == sa.bindparam("call"))
+_BY_EFFECT = sa.select(_CALLS).where(_CALLS.c.effect_id == sa.bindparam("effect"))
+_UNCLOSED = (
+    sa.select(
+        _CALLS,
+        _EFFECTS.c.state.label("effect_state"),
+        _EFFECTS.c.attempt_count,
+        _ATTEMPTS.c.id.label("attempt_id"),
+        _ATTEMPTS.c.outcome,
+        _ATTEMPTS.c.failure_code,
+        _ATTEMPTS.c.message,
+        _ATTEMPTS.c.response_status,
+    )
+    .join(_EFFECTS, _EFFECTS.c.id == _CALLS.c.effect_id)
+    .outerjoin(
+        _ATTEMPTS,
+        sa.and_(_ATTEMPTS.c.effect_id == _CALLS.c.effect_id, _ATTEMPTS.c.number == _EFFECTS.c.attempt_count),
+    )
+    .where(_CALLS.c.job_id == sa.bindparam("job"), _CALLS.c.state.in_(sorted(CALL.open)))
+    .order_by(_CALLS.c.ordinal)
+)
+_ANSWER = (
+    sa.select(_ANSWERS.c.body)
+    .join(_ATTEMPTS, _ATTEMPTS.c.id == _ANSWERS.c.attempt_id)
+    .where(_ATTEMPTS.c.effect_id == sa.bindparam("effect"))
+    .order_by(_ATTEMPTS.c.number.desc())
+    .limit(1)
+)
+_LAST_ORDINAL = sa.select(sa.func.max(_CALLS.c.ordinal)).where(_CALLS.c.job_id == sa.bindparam("job"))
+_CLOSE = (
+    sa.update(_CALLS)
+    .where(_CALLS.c.id == sa.bindparam("call"), _CALLS.c.state == CALL.initial)
+    .values(state=_CLOSED, request=None, next_attempt_at=None, closed_at=sa.bindparam("now"))
+)
+_CLOSE_ALL = (
+    sa.update(_CALLS)
+    .where(_CALLS.c.job_id == sa.bindparam("job"), _CALLS.c.state.in_(sorted(CALL.open)))
+    .values(state=_CLOSED, request=None, next_attempt_at=None, closed_at=sa.bindparam("now"))
+)
+_POSTPONE = (
+    sa.update(_CALLS)
+    .where(_CALLS.c.effect_id == sa.bindparam("effect"), _CALLS.c.state == CALL.initial)
+    .values(next_attempt_at=sa.bindparam("due"))
+)
+
+
+def insert(tx: Tx, account: Account, plan: CallPlan, call_id: str, effect_id: str) -> None:
+    """Write a call down, open."""
+    row = {
+        "id": call_id,
+        "workspace": account.workspace,
+        "job_id": account.job_id,
+        "client_job_id": account.client_job_id,
+        "ordinal": plan.ordinal,
+        "parent": plan.parent,
+        "purpose": plan.purpose,
+        "state": CALL.initial,
+        "effect_id": effect_id,
+        "target_locale": plan.target_locale,
+        "asked": json.dumps(plan.asked),
+        "request": plan.request,
+        "request_fingerprint": sha256(plan.request),
+        "created_at": tx.now,
+    }
+    tx.insert(_CALLS, [row])
+
+
+def unclosed(tx: Tx, job_id: str) -> tuple[OpenCall, ...]:
+    """The calls of a job that are open or held, in order, each with its effect, newest attempt and answer."""
+    found = [_open(row) for row in tx.all(_UNCLOSED, {"job": job_id})]
+    return tuple(found)
+
+
+def _open(row: Row) -> OpenCall:
+    return OpenCall(
+        id=row.id,
+        plan=CallPlan(
+            ordinal=row.ordinal,
+            purpose=row.purpose,
+            target_locale=row.target_locale,
+            asked=tuple(Asked(*one) for one in json.loads(row.asked)),
+            request=row.request or b"",
+            parent=row.parent,
+        ),
+        effect_id=row.effect_id,
+        effect_state=row.effect_state,
+        held=row.state == _HELD,
+        attempt=row.attempt_id or "",
+        attempt_outcome=row.outcome or "",
+        attempts=row.attempt_count,
+        due_at=row.next_attempt_at or 0,
+        failure=row.failure_code or "",
+        message=row.message or "",
+        status=row.response_status or 0,
+    )
+
+
+def find(tx: Tx, call_id: str) -> Row | None:
+    """One call."""
+    return tx.first(_BY_ID, {"call": call_id})
+
+
+def of_effect(tx: Tx, effect_id: str) -> Row | None:
+    """The call whose effect this is."""
+    return tx.first(_BY_EFFECT, {"effect": effect_id})
+
+
+def last_ordinal(tx: Tx, job_id: str) -> int:
+    """The highest ordinal among the calls of a job, 0 where there is none."""
+    return int(tx.scalar(_LAST_ORDINAL, {"job": job_id}) or 0)
+
+
+def close(tx: Tx, call_id: str) -> bool:
+    """Close an open call and purge its request; False where it was not open."""
+    return tx.touched(_CLOSE, {"call": call_id, "now": tx.now}) == 1
+
+
+def close_all(tx: Tx, job_id: str) -> None:
+    """Close whatever is not closed of a job that ends."""
+    tx.touched(_CLOSE_ALL, {"job": job_id, "now": tx.now})
+
+
+def postpone(tx: Tx, effect_id: str, due_at: int) -> None:
+    """Let the open call of an effect wait for its next attempt until `due_at`."""
+    tx.touched(_POSTPONE, {"effect": effect_id, "due": due_at})
+
+
+def hold(tx: Tx, call_id: str) -> bool:
+    """Hold an open call for a person or a wider policy; False where it was not open."""
+    here = sa.update(_CALLS).where(_CALLS.c.id == call_id, _CALLS.c.state == CALL.initial)
+    return tx.touched(here.values(state=_HELD, next_attempt_at=None)) == 1
+
+
+def release(tx: Tx, call_ids: Sequence[str]) -> int:
+    """Let held calls go on; how many."""
+    here = sa.update(_CALLS).where(_CALLS.c.id.in_(list(call_ids)), _CALLS.c.state == _HELD)
+    return tx.touched(here.values(state=CALL.initial, next_attempt_at=None))
+
+
+def held_of_client(tx: Tx, workspace: str, client_job_id: str, limit: int) -> list[Row]:
+    """Held calls of a client job, in order of id."""
+    held = sa.select(_CALLS.c.id, _CALLS.c.job_id, _CALLS.c.effect_id).where(
+        _CALLS.c.workspace == workspace, _CALLS.c.client_job_id == client_job_id, _CALLS.c.state == _HELD
+    )
+    return tx.all(held.order_by(_CALLS.c.id).limit(limit))
+
+
+def keep_answer(tx: Tx, outgoing: Outgoing, body: bytes) -> None:
+    """Keep the bytes that came back, once an attempt."""
+    row = {
+        "attempt_id": outgoing.attempt_id,
+        "workspace": outgoing.workspace,
+        "body": body,
+        "received_at": tx.now,
+    }
+    tx.insert_new(_ANSWERS, [row], ("attempt_id",))
+
+
+def answer(tx: Tx, effect_id: str) -> bytes | None:
+    """The newest kept answer to an effect."""
+    body = tx.scalar(_ANSWER, {"effect": effect_id})
+    return None if body is None else bytes(body)
