@@ -10,16 +10,15 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
-from dragoman.content import locales
-from dragoman.content.passing import passes_through
+from dragoman.content import locales, prompting
 from dragoman.kernel import canonical, limits
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import key_hash, sha256
 from dragoman.model.documents import Syntax, Text
-from dragoman.model.jobs import JobOptions, NewField, Submission, SubmittedField, SubmittedItem
+from dragoman.model.jobs import Field, JobOptions, NewField, Submission, SubmittedField, SubmittedItem
 
 SYNTAXES: frozenset[str] = frozenset(get_args(Syntax))
 ON_UNKNOWN = frozenset({"", "resend", "resend:unlimited", "hold"})
@@ -49,7 +48,7 @@ class Bounds:
 def read(body: bytes, bounds: Bounds, *, local: bool = False) -> tuple[Submission, str]:
     """The submission in a body, and the SHA-256 of the body's canonical form.
 
-    Raises `LocaleError`, and `CallerError` invalid_json, invalid_request, invalid_fields, payload_too_large or
+    Raises `LocaleError`, and `CallerError`: invalid_json, invalid_request, invalid_fields, payload_too_large,
     source_is_target. `local` lets a callback into this very process be named.
     """
     if len(body) > bounds.body_bytes_max:
@@ -69,12 +68,34 @@ def new_fields(submission: Submission) -> tuple[NewField, ...]:
     for index, item in enumerate(submission.items):
         for submitted in item.fields:
             source_hash, context_hash = identity(submitted)
-            passes = _passes(submitted)
-            key = (item.target_locale, source_hash, context_hash, submitted.max_length)
-            original = None if passes else first.setdefault(key, len(found))
-            repeat_of = None if original == len(found) else original
-            found.append(NewField(len(found), index, submitted, source_hash, context_hash, passes, repeat_of))
+            fresh = NewField(len(found), index, submitted, source_hash, context_hash, passes=True)
+            if submitted.value is not None:
+                fresh = _explored(fresh, item.target_locale, submitted.value, first)
+            found.append(fresh)
     return tuple(found)
+
+
+def _explored(
+    fresh: NewField, target_locale: str, value: Text, first: dict[tuple[str, str, str, int | None], int]
+) -> NewField:
+    """A field with its result where it passes through, else with the field that it repeats."""
+    submitted = fresh.submitted
+    field = Field(
+        fresh.ordinal,
+        target_locale,
+        value,
+        submitted.syntax,
+        submitted.note,
+        submitted.context,
+        submitted.max_length,
+        fresh.source_hash,
+        fresh.context_hash,
+    )
+    if prompting.passes(field):
+        return replace(fresh, result=prompting.assembled(field, {}))
+    key = (target_locale, fresh.source_hash, fresh.context_hash, submitted.max_length)
+    original = first.setdefault(key, fresh.ordinal)
+    return replace(fresh, passes=False, repeat_of=None if original == fresh.ordinal else original)
 
 
 def identity(submitted: SubmittedField) -> tuple[str, str]:
@@ -89,15 +110,6 @@ def identity(submitted: SubmittedField) -> tuple[str, str]:
 
 def _normal(text: str) -> str:
     return unicodedata.normalize("NFC", text)
-
-
-def _passes(submitted: SubmittedField) -> bool:
-    value = submitted.value
-    if value is None:
-        return True
-    if isinstance(value, Mapping):
-        return all(passes_through(text) for text in value.values())
-    return passes_through(value)
 
 
 class _Reading:

@@ -1,4 +1,4 @@
-"""How a text stands in a column: as it is, or as JSON of its plural forms; the column beside it says which."""
+"""How a text stands in a column: as it is, or as JSON of its plural forms; a flag says which."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of `controls` and `pauses`: what the site decided for a client job, and accounts that nobody calls now."""
+"""Rows of `controls` and `pauses`: what the site decided for a client job, and accounts not to be called."""
 
 from __future__ import annotations
 
