@@ -228,7 +228,7 @@ def test_case_o06_doubled_apostrophes_are_written_as_given() -> None:
 
 
 def test_case_o07_suffixed_keys_are_kept_each_for_itself() -> None:
-    """`_zero`, a context and a suffix without a sibling are keys; what both files hold is equal to the byte."""
+    """`_zero`, a context and a suffix without a sibling are keys; what both files hold is equal."""
     given_file, expected = case("O07", "json")
     wanted = json.loads(expected)
     document = source(given_file)

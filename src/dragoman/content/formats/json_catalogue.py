@@ -29,7 +29,7 @@ class JsonCatalogue:
     """The format `json`. `syntax` declares how placeholders are written; without it each file shows it."""
 
     name = "json"
-    extensions = (".json",)
+    extensions: tuple[str, ...] = (".json",)
     whole = False
     renames: Mapping[str, str] = {}
 
