@@ -101,7 +101,7 @@ TRANSACTIONS: list[Plant] = [
         "def settle(tx, now): ...\nasync def f(ledger):\n    await ledger.act('mail', settle=settle)",
         "hands dragoman.flow.site.b.settle on",
     ),
-    ("store/acts/more.py", "T = schema.t\ndef f(tx):\n    tx.insert(T, [])", "rows are added to t in"),
+    ("store/acts/more.py", "T, U = schema.t, 1\ndef f(tx):\n    tx.insert(T)", "rows are added to t in"),
 ]
 
 NAMES: list[Plant] = [

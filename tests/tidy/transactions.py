@@ -87,10 +87,15 @@ def _filled(module: Module) -> Iterator[str]:
 
 
 def _constants(module: Module) -> Mapping[str, str]:
-    return {
-        target.id: dotted(node.value)
-        for node in module.tree.body
-        if isinstance(node, ast.Assign) and dotted(node.value)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    """What the module's own constants stand for, as far as that is a plain name: also in pairs of tuples."""
+    found: dict[str, str] = {}
+    for node in module.tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            pairs = zip(_parts(target), _parts(node.value), strict=False)
+            found |= {dotted(name): dotted(value) for name, value in pairs if dotted(value)}
+    return found
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
