@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import shutil
 from pathlib import Path
 
@@ -93,15 +94,18 @@ def test_a_worker_that_stops_ends_the_whole_pipeline(tmp_path: Path) -> None:
     provider = ApertiumProvider("apertium", ENGLISH_SPANISH, choose_code, program)
     body = provider.render(CompletionRequest("en", "es", (PromptItem("a", "x"),)))
 
-    async def stop_half_way() -> str:
+    async def stop_half_way() -> int:
         call = asyncio.create_task(provider.send(body, "attempt-1", 60))
-        child = await asyncio.to_thread(started.read_text)
+        grandchild = os.pidfd_open(int(await asyncio.to_thread(started.read_text)))
         call.cancel()
         await asyncio.wait([call])
-        return child.strip()
+        return grandchild
 
-    state = Path(f"/proc/{asyncio.run(stop_half_way())}/stat")
-    assert not state.exists() or state.read_text().split()[2] in "XZ"
+    grandchild = asyncio.run(stop_half_way())
+    try:
+        assert select.select([grandchild], [], [], 30)[0]  # readable once the process has ended
+    finally:
+        os.close(grandchild)
 
 
 @needs_apertium

@@ -14,8 +14,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Collection, Sequence
 
 from dragoman.kernel.errors import SettingsError, sanitize
 from dragoman.model.completions import CompletionRequest, ProviderAnswer, Reply, Usage
@@ -38,12 +38,12 @@ _SPACES = re.compile(r"(?<=\S) {2,}(?=\S)")
 _ENDS = (".", "!", "?")
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What a process came to; `answer` is set where it came to no translation."""
+class _Failed(Exception):
+    """A process that came to no translation, and what that means for the attempt."""
 
-    texts: tuple[str, ...] | None = None
-    answer: ProviderAnswer | None = None
+    def __init__(self, answer: ProviderAnswer) -> None:
+        self.answer = answer
+        super().__init__(answer.message)
 
 
 def installed_pairs(program: str = "apertium") -> frozenset[Pair]:
@@ -101,8 +101,8 @@ class ApertiumProvider:
         except TimeoutError:
             outcome = failures.TIMEOUT_UNKNOWN
             return ProviderAnswer(outcome, code=failures.CODES[outcome], message="Apertium took too long")
-        if isinstance(translated, ProviderAnswer):
-            return translated
+        except _Failed as failed:
+            return failed.answer
         items = [(name, text) for (name, _), text in zip(asked.items, translated, strict=True) if text]
         usage = Usage(len(body) // 4, sum(len(text) for _, text in items) // 4)
         return ProviderAnswer(failures.SUCCEEDED, body=exchange.answer(items, usage), status=200)
@@ -121,43 +121,42 @@ class ApertiumProvider:
     def _codes(self, offered: Collection[str]) -> LocaleCodes:
         return LocaleCodes(self.name, self._choose, offered)
 
-    async def _translate(self, mode: str, texts: Sequence[str]) -> Sequence[str] | ProviderAnswer:
+    async def _translate(self, mode: str, texts: Sequence[str]) -> Sequence[str]:
+        """The translations in order, "" for one that the program would not give back as one."""
         together = await self._run(mode, texts)
-        if together.answer or together.texts:
-            return together.answer or together.texts or ()
-        alone: list[str] = []
-        for text in texts:
-            run = await self._run(mode, [text])
-            if run.answer:
-                return run.answer
-            alone += run.texts or ("",)
-        return alone
+        if together is not None:
+            return together
+        return ["".join(await self._run(mode, [text]) or ()) for text in texts]
 
-    async def _run(self, mode: str, texts: Sequence[str]) -> _Run:
-        """One process. Neither texts nor answer means that the items did not come back one for one."""
+    async def _run(self, mode: str, texts: Sequence[str]) -> tuple[str, ...] | None:
+        """One process; None where the texts did not come back one for one. Raises `_Failed`."""
         try:
-            process = await asyncio.create_subprocess_exec(
-                *(self._program, "-u", "-f", "none", mode),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
+            async with _process(self._program, "-u", "-f", "none", mode) as process:
+                output, complaint = await process.communicate(to_stream(texts).encode())
         except OSError as error:
-            return _Run(answer=failures.not_started(f"Apertium cannot be run: {type(error).__name__}"))
-        try:
-            output, complaint = await process.communicate(to_stream(texts).encode())
-        finally:
-            if (
-                process.returncode is None
-            ):  # the deadline passed, or this worker stops: end the whole pipeline
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
+            raise _Failed(failures.not_started(f"Apertium cannot be run: {type(error).__name__}")) from error
         if process.returncode != 0:
             message = sanitize(complaint.decode("utf-8", "replace"))
-            return _Run(answer=ProviderAnswer(failures.REJECTED, code="PROVIDER_REJECTED", message=message))
-        return _Run(texts=from_stream(output.decode("utf-8", "replace"), texts))
+            raise _Failed(ProviderAnswer(failures.REJECTED, code="PROVIDER_REJECTED", message=message))
+        return from_stream(output.decode("utf-8", "replace"), texts)
+
+
+@contextlib.asynccontextmanager
+async def _process(*command: str) -> AsyncIterator[Process]:
+    """A process that is gone afterwards with all that it started, also if we are stopped while it starts."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
+    )
+    try:
+        yield await asyncio.shield(starting)
+    finally:
+        process = await starting
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if process.stdin is not None:
+                process.stdin.close()
+            await process.communicate()  # until the pipes of all that it started are closed
 
 
 def to_stream(texts: Sequence[str]) -> str:
