@@ -19,6 +19,29 @@ from dragoman.store.transaction import Row, Tx
 
 _EFFECTS, _ATTEMPTS = tables.effects, tables.attempts
 
+_STARTED = EFFECT.next(EFFECT.initial, "start")
+_ATTEMPT = sa.select(_ATTEMPTS).where(_ATTEMPTS.c.id == sa.bindparam("attempt"))
+_SETTLE = (
+    sa.update(_ATTEMPTS)
+    .where(
+        _ATTEMPTS.c.id == sa.bindparam("attempt"),
+        _ATTEMPTS.c.outcome.in_(sa.bindparam("from_outcomes", expanding=True)),
+    )
+    .values(
+        outcome=sa.bindparam("new_outcome"),
+        completed_at=sa.bindparam("now"),
+        failure_code=sa.bindparam("code"),
+        message=sa.bindparam("words"),
+        response_status=sa.bindparam("status"),
+        provider_ref=sa.bindparam("reference"),
+    )
+)
+_MOVE = (
+    sa.update(_EFFECTS)
+    .where(_EFFECTS.c.id == sa.bindparam("effect"), _EFFECTS.c.state == sa.bindparam("source"))
+    .values(state=sa.bindparam("target"), updated_at=sa.bindparam("now"))
+)
+
 
 class Settled(NamedTuple):
     """What became of an attempt. `late`: it had been given up before; `known`: this changed something."""
@@ -93,15 +116,39 @@ def start(
     )
     if not moved:
         return None
-    attempt_id, number = tx.new_id(), effect.attempt_count + 1
+    number = effect.attempt_count + 1
+    return _attempt(tx, effect.id, effect.workspace, effect.correlation_id, number, plan, body, facts or {})
+
+
+def begin_new(
+    tx: Tx, identity: EffectIdentity, plan: AttemptPlan, body: bytes, facts: dict[str, str | int]
+) -> Outgoing:
+    """An owned effect whose key nobody can have used yet, and its first attempt, in one go."""
+    row = {**_fresh(tx, identity, owned=True), "state": _STARTED, "attempt_count": 1}
+    tx.insert(_EFFECTS, [row])
+    return _attempt(tx, str(row["id"]), identity.workspace, identity.correlation_id, 1, plan, body, facts)
+
+
+def _attempt(
+    tx: Tx,
+    effect_id: str,
+    workspace: str,
+    correlation_id: str,
+    number: int,
+    plan: AttemptPlan,
+    body: bytes,
+    facts: dict[str, str | int],
+) -> Outgoing:
+    """Write attempt STARTED."""
+    attempt_id = tx.new_id()
     deadline_at = tx.now + seconds(plan.deadline_seconds)
     row = {
         "id": attempt_id,
-        "workspace": effect.workspace,
-        "effect_id": effect.id,
+        "workspace": workspace,
+        "effect_id": effect_id,
         "number": number,
         "provider": plan.account,
-        "correlation_id": effect.correlation_id,
+        "correlation_id": correlation_id,
         "worker": plan.worker,
         "fence": plan.fence,
         "request_fingerprint": plan.request_fingerprint,
@@ -114,30 +161,33 @@ def start(
         "budget_month": month(tx.now),
     }
     tx.insert(_ATTEMPTS, [row])
-    return Outgoing(
-        attempt_id, effect.id, effect.workspace, number, plan.account, deadline_at, body, facts or {}
-    )
+    return Outgoing(attempt_id, effect_id, workspace, number, plan.account, deadline_at, body, facts)
 
 
 def settle(tx: Tx, attempt_id: str, answer: Answer) -> Settled:
     """Give a STARTED attempt its outcome; a paid answer to one that was given up becomes ACCEPTED_LATE."""
     values = {
-        "completed_at": tx.now,
-        "failure_code": answer.code,
-        "message": answer.message[:500],
-        "response_status": answer.status,
-        "provider_ref": answer.provider_ref[:255],
+        "attempt": attempt_id,
+        "now": tx.now,
+        "code": answer.code,
+        "words": answer.message[:500],
+        "status": answer.status,
+        "reference": answer.provider_ref[:255],
     }
-    here = _ATTEMPTS.c.id == attempt_id
-    fresh = sa.update(_ATTEMPTS).where(here, _ATTEMPTS.c.outcome == "STARTED")
-    if tx.touched(fresh.values(outcome=answer.outcome, **values)):
+    fresh = {"from_outcomes": [ATTEMPT.initial], "new_outcome": answer.outcome}
+    if tx.touched(_SETTLE, values | fresh):
         return Settled(answer.outcome, late=False, known=True)
     if answer.outcome in ATTEMPT.groups["PAID"]:
-        late = sa.update(_ATTEMPTS).where(here, _ATTEMPTS.c.outcome.in_(sorted(ATTEMPT.groups["LATE"])))
-        if tx.touched(late.values(outcome="ACCEPTED_LATE", **values)):
+        late = {"from_outcomes": sorted(ATTEMPT.groups["LATE"]), "new_outcome": "ACCEPTED_LATE"}
+        if tx.touched(_SETTLE, values | late):
             return Settled("ACCEPTED_LATE", late=True, known=True)
-    outcome = tx.scalar(sa.select(_ATTEMPTS.c.outcome).where(here))
-    return Settled(str(outcome), late=True, known=False)
+    row = attempt(tx, attempt_id)
+    return Settled(str(row.outcome) if row else "", late=True, known=False)
+
+
+def attempt(tx: Tx, attempt_id: str) -> Row | None:
+    """One attempt."""
+    return tx.first(_ATTEMPT, {"attempt": attempt_id})
 
 
 def event_of(answer: Answer) -> str:
@@ -158,8 +208,7 @@ def move(tx: Tx, effect_id: str, event: str) -> bool:
     for source, known, target in EFFECT.table:
         if known != event:
             continue
-        guarded = sa.update(_EFFECTS).where(_EFFECTS.c.id == effect_id, _EFFECTS.c.state == source)
-        if tx.touched(guarded.values(state=target, updated_at=tx.now)):
+        if tx.touched(_MOVE, {"effect": effect_id, "source": source, "target": target, "now": tx.now}):
             return True
     return False
 
