@@ -7,7 +7,7 @@ are locked in the order month, then client job.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -157,22 +157,20 @@ def quota(tx: Tx, workspace: str) -> tuple[int, int | None]:
     return (MONTHLY_TOKENS, None) if row is None else (row.monthly_tokens, row.monthly_microusd)
 
 
-def used_by_job(tx: Tx, job_id: str) -> tuple[Sum, Sum]:
-    """What a job has paid in all, and what of that was of no use."""
-    found = {row.wasted: Sum(row.tokens, row.microusd) for row in tx.all(_USED_BY_JOB, {"job": job_id})}
-    useful, wasted = found.get(False, Sum()), found.get(True, Sum())
-    return Sum(useful.tokens + wasted.tokens, useful.microusd + wasted.microusd), wasted
-
-
-def reserved_by_job(tx: Tx, job_id: str) -> tuple[Sum, Sum]:
-    """What a job holds in reserve for attempts under way, and for those of which nobody knows."""
-    under_way, at_risk = Sum(), Sum()
-    for row in tx.all(_RESERVED_BY_JOB, {"job": job_id}):
-        if row.outcome == ATTEMPT.initial:
-            under_way = Sum(row.tokens, row.microusd)
-        else:
-            at_risk = Sum(at_risk.tokens + row.tokens, at_risk.microusd + row.microusd)
-    return under_way, at_risk
+def of_job(tx: Tx, job_id: str) -> Mapping[str, Sum]:
+    """The money of a job: `paid` in all, `wasted` of that, `at_risk` in attempts of which nobody knows, and
+    `reserved` for attempts under way.
+    """
+    used = {row.wasted: Sum(row.tokens, row.microusd) for row in tx.all(_USED_BY_JOB, {"job": job_id})}
+    useful, wasted = used.get(False, Sum()), used.get(True, Sum())
+    held = {row.outcome: Sum(row.tokens, row.microusd) for row in tx.all(_RESERVED_BY_JOB, {"job": job_id})}
+    reserved = held.pop(ATTEMPT.initial, Sum())
+    return {
+        "paid": _sum((useful, wasted)),
+        "wasted": wasted,
+        "at_risk": _sum(held.values()),
+        "reserved": reserved,
+    }
 
 
 def stored(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
@@ -213,8 +211,7 @@ def recount(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
         for workspace, in_month, client_job, tokens, microusd in tx.all(statement):
             for key in ((workspace, "month", in_month), (workspace, "client_job", client_job)):
                 before = held.get(key, Held(Sum(), Sum()))
-                kind = before.spent if of_spent else before.reserved
-                more = Sum(kind.tokens + tokens, kind.microusd + microusd)
+                more = _sum((before.spent if of_spent else before.reserved, Sum(tokens, microusd)))
                 held[key] = Held(before.reserved, more) if of_spent else Held(more, before.spent)
     return held
 
@@ -229,6 +226,11 @@ def _ensure(tx: Tx, workspace: str, scope: str, key: str) -> Row:
         row = tx.first(_LOCKED, here)
     assert row is not None  # noqa: S101 - inserted above
     return row
+
+
+def _sum(amounts: Iterable[Sum]) -> Sum:
+    listed = list(amounts)
+    return Sum(sum(one.tokens for one in listed), sum(one.microusd for one in listed))
 
 
 def _limit(tokens: int | None, microusd: int | None) -> Sum:

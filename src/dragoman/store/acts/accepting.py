@@ -1,0 +1,82 @@
+"""The transaction of acceptance: one submission becomes one job, whoever sends it how often."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from dragoman.kernel.clock import seconds
+from dragoman.kernel.errors import CallerError
+from dragoman.kernel.limits import JOB_DEADLINE_SECONDS
+from dragoman.machines.tables import JOB
+from dragoman.model.jobs import Accepted, NewJob
+from dragoman.store.rows import controls, job_fields, jobs, lanes
+from dragoman.store.transaction import Tx, repeatable
+
+
+@repeatable
+def accept_submission(tx: Tx, new: NewJob) -> Accepted:
+    """The job of a submission: made, with all its fields and a payload able to enqueue it, or found.
+
+    Raises `CallerError`: not_found where the submission is another principal's, submission_id_conflict where
+    it has other content.
+    """
+    submission = new.submission
+    control = controls.ensure(tx, new.workspace, submission.client_job_id)
+    waits = control.paused and not control.canceled
+    if not jobs.insert(tx, _row(tx, new, due_at=None if waits else tx.now)):
+        return _standing(tx, new)
+    job_fields.insert(tx, new.id, submission.items, new.fields)
+    if not waits:
+        lanes.wake(tx, new.workspace, lanes.ENGINE, tx.now)
+    return Accepted(new.id, True, submission.id, JOB.initial)
+
+
+def _standing(tx: Tx, new: NewJob) -> Accepted:
+    job = jobs.of_submission(tx, new.submission.id)
+    if job is None or (job.workspace, job.principal) != (new.workspace, new.principal):
+        raise CallerError(f"no submission {new.submission.id}", "not_found")
+    if job.submission_fingerprint != new.fingerprint:
+        raise CallerError(
+            f"submission {new.submission.id} was sent with other content before", "submission_id_conflict"
+        )
+    return Accepted(job.id, False, job.submission_id, job.state)
+
+
+def _row(tx: Tx, new: NewJob, due_at: int | None) -> dict[str, Any]:
+    submission, options = new.submission, new.submission.options
+    passed_through = sum(field.passes for field in new.fields)
+    payload = {
+        "job_id": new.id,
+        "submission_id": submission.id,
+        "client_job_id": submission.client_job_id,
+        "items": len(submission.items),
+        "fields": len(new.fields),
+    }
+    return {
+        "id": new.id,
+        "workspace": new.workspace,
+        "project": new.project,
+        "principal": new.principal,
+        "submission_id": submission.id,
+        "submission_fingerprint": new.fingerprint,
+        "client_job_id": submission.client_job_id,
+        "source_locale": submission.source_locale,
+        "tone": options.tone,
+        "options": json.dumps(asdict(options), ensure_ascii=False),
+        "provider": options.provider,
+        "model": new.model,
+        "callback_url": submission.callback_url,
+        "callback_secret": new.callback_secret,
+        "queue_payload": json.dumps(payload),
+        "state": JOB.initial,
+        "items_total": len(submission.items),
+        "total_fields": len(new.fields) - passed_through,
+        "passed_through": passed_through,
+        "next_attempt_at": due_at,
+        "deadline_at": tx.now + seconds(JOB_DEADLINE_SECONDS),
+        "push_id": options.push_id or None,
+        "created_at": tx.now,
+        "updated_at": tx.now,
+    }
