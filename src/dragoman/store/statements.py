@@ -209,6 +209,8 @@ def _row_class(names: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
 def _reader(statement: Any, dialect: sa.Dialect) -> Callable[[Sequence[Sequence[Any]]], list[Row]]:
     """What turns a driver's rows into ours."""
     columns = list(getattr(statement, "exported_columns", ()))
+    if not columns:
+        return _numbered  # plain text says nothing of its columns
     names = [str(column.key) for column in columns]
     make = _row_class(tuple(name if _fits(name) else f"column_{n}" for n, name in enumerate(names)))
     processes = [(n, process) for n, column in enumerate(columns) if (process := _process(column, dialect))]
@@ -223,6 +225,11 @@ def _reader(statement: Any, dialect: sa.Dialect) -> Callable[[Sequence[Sequence[
         return list(map(make, listed))
 
     return read
+
+
+def _numbered(rows: Sequence[Sequence[Any]]) -> list[Row]:
+    """Rows whose columns have no names."""
+    return [_row_class(tuple([f"column_{n}" for n in range(len(row))]))(row) for row in rows]
 
 
 def _process(column: sa.ColumnElement[Any], dialect: sa.Dialect) -> Process | None:

@@ -3,8 +3,8 @@
     python -m dragoman.store.migrations.generate MESSAGE    the next revisions
     python -m dragoman.store.migrations.generate --anew     all of them, from nothing (before a release)
 
-A revision never imports `schema.py`, which goes on changing. Each file stays under 500 lines, each function makes
-one table. What a revision must do to rows is written into it by hand.
+A revision never imports `schema.py`, which goes on changing. Each file stays under 500 lines, each function
+makes one table. What a revision must do to rows is written into it by hand.
 """
 
 from __future__ import annotations

@@ -1,0 +1,46 @@
+"""Fixtures for the whole suite: databases of the three kinds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.doubles.databases import KINDS, Missing, Places
+
+
+@pytest.fixture(scope="session")
+def database_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
+    """Where databases come from; servers are looked for when a test first wants one."""
+    found = Places(tmp_path_factory.mktemp("databases"))
+    yield found
+    found.drop()
+
+
+@pytest.fixture(params=KINDS)
+def database_url(request: pytest.FixtureRequest, database_places: Places, tmp_path: Path) -> str:
+    """A fresh database with all tables, on each of the three kinds in turn (`-k sqlite` takes one)."""
+    return _fresh(str(request.param), database_places, tmp_path)
+
+
+@pytest.fixture(params=KINDS[1:])
+def server_url(request: pytest.FixtureRequest, database_places: Places, tmp_path: Path) -> str:
+    """The same, on the servers only."""
+    return _fresh(str(request.param), database_places, tmp_path)
+
+
+@pytest.fixture
+def sqlite_url(database_places: Places, tmp_path: Path) -> str:
+    """A fresh SQLite file with all tables."""
+    return _fresh("sqlite", database_places, tmp_path)
+
+
+def _fresh(kind: str, places: Places, folder: Path) -> str:
+    try:
+        return places.fresh(kind, folder)
+    except Missing as missing:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))

@@ -1,0 +1,154 @@
+"""Databases of the test run's own: one a kind, random names, emptied between tests, dropped at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from dragoman.kernel.clock import Clock, SystemClock
+from dragoman.kernel.errors import StoreError
+from dragoman.kernel.identity import Chance, SystemChance
+from dragoman.store.database import Database
+from dragoman.store.engines import engine_of
+from dragoman.store.revisions import VERSION_TABLE, head
+from dragoman.store.schema import metadata
+from dragoman.store.servers import Options
+
+KINDS = ("sqlite", "postgresql", "mariadb")
+_STANDARD = {"postgresql": "postgresql://postgres@127.0.0.1:5432", "mariadb": "mariadb://root@127.0.0.1:3306"}
+_SETTING = {"postgresql": "DRAGOMAN_TEST_POSTGRES", "mariadb": "DRAGOMAN_TEST_MARIADB"}
+_FIRST = {"postgresql": "postgres", "mariadb": "mysql"}
+
+
+class Missing(Exception):
+    """No server of this kind can be reached."""
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    url: str,
+    clock: Clock | None = None,
+    chance: Chance | None = None,
+    *,
+    any_schema: bool = False,
+    **options: object,
+) -> AsyncIterator[Database]:
+    """An open database, closed at the end; `options` are those of `Options`."""
+    database = await Database.open(
+        url,
+        clock=clock or SystemClock(),
+        chance=chance or SystemChance(),
+        options=Options(**options),  # type: ignore[arg-type]
+        any_schema=any_schema,
+    )
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+def make_schema(url: str, tables: sa.MetaData = metadata) -> None:
+    """All tables at once, and the version that says so."""
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        tables.create_all(connection)
+        version = sa.Table(
+            VERSION_TABLE, sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True)
+        )
+        version.create(connection)
+        connection.execute(version.insert().values(version_num=head()))
+    engine.dispose()
+
+
+class SqliteFiles:
+    """Files copied from one that was made once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._template = folder / "template.db"
+
+    def fresh(self, folder: Path) -> str:
+        """The URL of an empty database with all tables."""
+        if not self._template.exists():
+            make_schema(f"sqlite:///{self._template}")
+        return f"sqlite:///{shutil.copy(self._template, folder / 'dragoman.db')}"
+
+
+class ServerDatabase:
+    """A database on a server, and the connection that empties it."""
+
+    def __init__(self, kind: str) -> None:
+        self._base = sa.make_url(os.environ.get(_SETTING[kind], _STANDARD[kind]))
+        self._name = f"dragoman_test_{SystemChance().token(12)}"
+        self._first = self._url(self._base.database or _FIRST[kind])
+        self._engine: sa.Engine | None = None
+        try:
+            self._command(f"CREATE DATABASE {self._name}")
+        except (StoreError, sa.exc.DBAPIError) as error:
+            raise Missing(f"no {kind} at {self._first}, and {_SETTING[kind]} names none: {error}") from None
+        make_schema(self._url(self._name))
+
+    def fresh(self, _folder: Path) -> str:
+        """The URL of the database, emptied."""
+        if self._engine is None:
+            self._engine = engine_of(self._url(self._name))
+        with self._engine.begin() as connection:
+            _empty(connection)
+        return self._url(self._name)
+
+    def drop(self) -> None:
+        """Remove the database."""
+        if self._engine is not None:
+            self._engine.dispose()
+        self._command(f"DROP DATABASE {self._name}")
+
+    def _url(self, database: str) -> str:
+        return self._base.set(database=database).render_as_string(hide_password=False)
+
+    def _command(self, sql: str) -> None:
+        engine = engine_of(self._first)
+        with engine.connect() as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(sql)
+        engine.dispose()
+
+
+def _empty(connection: sa.Connection) -> None:
+    """Delete what there is; most tables are empty already."""
+    tables = list(reversed(metadata.sorted_tables))
+    held = " UNION ALL ".join(
+        f"SELECT '{table.name}' FROM (SELECT 1 AS one) AS it WHERE EXISTS (SELECT 1 FROM {table.name})"
+        for table in tables
+    )
+    full = {row[0] for row in connection.exec_driver_sql(held)}
+    for table in tables:
+        if table.name in full:
+            connection.execute(table.delete())
+
+
+class Places:
+    """All kinds, each made when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._made: dict[str, SqliteFiles | ServerDatabase | Missing] = {"sqlite": SqliteFiles(folder)}
+
+    def fresh(self, kind: str, folder: Path) -> str:
+        """The URL of an empty database of this kind. Raises `Missing`."""
+        if kind not in self._made:
+            try:
+                self._made[kind] = ServerDatabase(kind)
+            except Missing as missing:
+                self._made[kind] = missing
+        place = self._made[kind]
+        if isinstance(place, Missing):
+            raise place
+        return place.fresh(folder)
+
+    def drop(self) -> None:
+        """Remove what was made on servers."""
+        for place in self._made.values():
+            if isinstance(place, ServerDatabase):
+                place.drop()
