@@ -1,27 +1,117 @@
-"""Rows of `publication_requests` as settlement writes them: these intents are settled, put them in place."""
+"""Rows of `publication_requests`: these intents are settled, put them in place.
+
+Planning takes them by manifest.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
+import sqlalchemy as sa
+
+from dragoman.machines.tables import REQUEST
+from dragoman.store import leases
 from dragoman.store.schema import publishing as tables
 from dragoman.store.transaction import Row, Tx
+
+_REQUESTS = tables.publication_requests
 
 
 def write(tx: Tx, manifest: Row, intent_ids: Sequence[str], asked: bool = False) -> bool:
     """One request for these intents, where the manifest publishes by itself or somebody `asked` for it."""
     if not intent_ids or not (asked or json.loads(manifest.settings).get("publish") == "auto"):
         return False
+    _insert(tx, manifest.workspace, manifest.id, intent_ids, state=REQUEST.initial, next_attempt_at=tx.now)
+    return True
+
+
+def claim(tx: Tx, owner: str, lease_seconds: float, limit: int) -> list[Row]:
+    """Lease the request that has been due longest, and what else of its manifest is due."""
+    due = sa.and_(_REQUESTS.c.state == REQUEST.initial, _REQUESTS.c.next_attempt_at <= tx.now)
+    first = _lease(tx, due, owner, lease_seconds, 1)
+    if not first:
+        return []
+    beside = sa.and_(due, _REQUESTS.c.manifest_id == first[0].manifest_id)
+    return first + _lease(tx, beside, owner, lease_seconds, limit - 1)
+
+
+def _lease(tx: Tx, ready: sa.ColumnElement[bool], owner: str, lease_seconds: float, limit: int) -> list[Row]:
+    return leases.claim(
+        tx,
+        _REQUESTS,
+        ready=ready,
+        order=[_REQUESTS.c.next_attempt_at, _REQUESTS.c.manifest_id],
+        limit=limit,
+        owner=owner,
+        lease_seconds=lease_seconds,
+    )
+
+
+def hold(tx: Tx, requests: Sequence[tuple[str, int]]) -> bool:
+    """Lock claimed requests; False when one of them is no longer ours or no longer open."""
+    held = [
+        tx.first(
+            sa.select(_REQUESTS.c.id)
+            .where(leases.held(_REQUESTS, request_id, fence), _REQUESTS.c.state == REQUEST.initial)
+            .with_for_update()
+        )
+        for request_id, fence in requests
+    ]
+    return all(row is not None for row in held)
+
+
+def move(tx: Tx, requests: Sequence[tuple[str, int]], **values: Any) -> None:
+    """Set columns of held requests, and give them back."""
+    for request_id, fence in requests:
+        leases.release(tx, _REQUESTS, request_id, fence, {"updated_at": tx.now, **values})
+
+
+def ask_again(tx: Tx, workspace: str, manifest_id: str, intent_ids: Sequence[str], **values: Any) -> None:
+    """One more request, for intents that an earlier one could not bring into a plan."""
+    _insert(tx, workspace, manifest_id, intent_ids, **values)
+
+
+def narrow(tx: Tx, request_id: str, fence: int, intent_ids: Sequence[str]) -> None:
+    """Leave in a held request only the intents that are still to be planned."""
+    tx.touched(
+        sa.update(_REQUESTS)
+        .where(leases.held(_REQUESTS, request_id, fence))
+        .values(intents=json.dumps(sorted(intent_ids)))
+    )
+
+
+def end_open(tx: Tx, manifest_id: str, code: str) -> int:
+    """End what of a manifest waits to be planned, whoever holds it; how many."""
+    return tx.touched(
+        sa.update(_REQUESTS)
+        .where(_REQUESTS.c.manifest_id == manifest_id, _REQUESTS.c.state == REQUEST.initial)
+        .values(
+            state=REQUEST.next(REQUEST.initial, "give_up"),
+            fence=_REQUESTS.c.fence + 1,
+            lease_owner=None,
+            lease_expires_at=None,
+            next_attempt_at=None,
+            error_code=code,
+            updated_at=tx.now,
+        )
+    )
+
+
+def of_manifest(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
+    """All requests of a manifest."""
+    mine = (_REQUESTS.c.workspace == workspace, _REQUESTS.c.manifest_id == manifest_id)
+    return tx.all(sa.select(_REQUESTS).where(*mine).order_by(_REQUESTS.c.created_at, _REQUESTS.c.id))
+
+
+def _insert(tx: Tx, workspace: str, manifest_id: str, intent_ids: Sequence[str], **values: Any) -> None:
     row = {
         "id": tx.new_id(),
-        "workspace": manifest.workspace,
-        "manifest_id": manifest.id,
+        "workspace": workspace,
+        "manifest_id": manifest_id,
         "intents": json.dumps(sorted(intent_ids)),
-        "state": "pending",
-        "next_attempt_at": tx.now,
         "created_at": tx.now,
         "updated_at": tx.now,
     }
-    tx.insert(tables.publication_requests, [row])
-    return True
+    tx.insert(_REQUESTS, [row | values])

@@ -1,0 +1,325 @@
+"""Transactions of execution: commands are claimed, steps begin and end, and nothing is called in here.
+
+A process that dies between `start_step` and `finish_step` leaves a step RUNNING, its attempt STARTED and a
+lease. Once that is over, the next claim gives the attempt up as unknown, makes the step PENDING and
+delivers it again under the same key; its target answers the same. After five deliveries in a row without an
+ended step nobody tries again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, cast
+
+from dragoman.kernel import backoff, clock
+from dragoman.kernel.errors import LeaseLost, sanitize
+from dragoman.kernel.identity import key_hash, sha256
+from dragoman.kernel.limits import (
+    DELIVERIES_WITHOUT_PROGRESS_MAX,
+    PUBLISH_POLL_SECONDS,
+    RETRY_FIRST_SECONDS,
+    RETRY_MAX_SECONDS,
+)
+from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
+from dragoman.model.publications import Command, DirectionName, Ending, Material, Order, Record, Step
+from dragoman.model.scopes import System
+from dragoman.store.acts.planning import result_of
+from dragoman.store.rows import effects, entries, executions, manifests, plans, snapshots, texts
+from dragoman.store.transaction import Row, Tx
+
+Verdict = Literal["done", "refused", "raced", "conflict", "unknown", "lease_lost"]
+
+_REJECTIONS: Mapping[str, Verdict] = {"target_raced": "raced", "target_conflict": "conflict"}
+"""What an executor's refusal means; any other code refuses the step, and with it the whole execution."""
+
+
+class Delivery(NamedTuple):
+    """What a holder needs to work a command: the plan as it was frozen, and which steps have not ended."""
+
+    executor: str
+    fingerprint: str
+    steps: Sequence[Step]
+    open_ordinals: frozenset[int]
+
+
+def claim_commands(tx: Tx, owner: str, lease_seconds: float, limit: int) -> list[Command]:
+    """Take due commands and begin a delivery of each; those that have had their chances are ended."""
+    begun = [_begin(tx, row) for row in executions.claim_commands(tx, owner, lease_seconds, limit)]
+    return [command for command in begun if command is not None]
+
+
+def _begin(tx: Tx, row: Row) -> Command | None:
+    execution = executions.of_command(tx, row.execution_id)
+    direction = executions.direction_of(tx, execution)
+    if direction == "backward" and executions.newer_open(tx, execution.manifest_id, execution.plan_id):
+        _await_turn(tx, row)
+        return None
+    executions.move_execution(tx, execution.id, "deliver")
+    if row.deliveries_without_progress > DELIVERIES_WITHOUT_PROGRESS_MAX:
+        _give_up(tx, row, "its worker vanished each time")
+        return None
+    for step in executions.reset_live_steps(tx, execution.id):
+        if step.effect_id:
+            effects.take_over(tx, step.effect_id)
+    manifest = manifests.find(tx, System(), execution.manifest_id)
+    plan = plans.find(tx, execution.plan_id)
+    if manifest is None or plan is None:
+        executions.finish(tx, row, "fail", "plan_mismatch", "the plan or its manifest is gone")
+        return None
+    return Command(
+        id=row.id,
+        fence=row.fence,
+        workspace=row.workspace,
+        execution_id=execution.id,
+        plan_id=execution.plan_id,
+        manifest_id=execution.manifest_id,
+        project_id=manifest.project_id,
+        executor=plan.executor,
+        direction=cast(DirectionName, direction),
+        settings=json.loads(manifest.settings),
+    )
+
+
+def _await_turn(tx: Tx, row: Row) -> None:
+    """What a later plan wrote is taken back first; waiting for that is no failed delivery."""
+    executions.put_back(
+        tx,
+        row,
+        tx.now + clock.seconds(PUBLISH_POLL_SECONDS),
+        deliveries_without_progress=row.deliveries_without_progress - 1,
+    )
+
+
+def delivery_of(tx: Tx, command: Command) -> Delivery:
+    """The frozen plan of a command, and what of it is still to be done."""
+    plan = plans.find(tx, command.plan_id)
+    steps = [
+        Step(ordinal, executions.step_key(command.plan_id, ordinal, command.direction), planned)
+        for ordinal, planned in plans.steps(tx, command.plan_id)
+    ]
+    todo = frozenset(executions.open_ordinals(tx, command.execution_id))
+    return Delivery(plan.executor if plan else "", plan.fingerprint if plan else "", steps, todo)
+
+
+def verifies(delivery: Delivery) -> bool:
+    """Whether the steps are those that the plan was frozen with."""
+    planned = [step.planned for step in delivery.steps]
+    return plans.fingerprint_of(delivery.executor, planned) == delivery.fingerprint
+
+
+def material(tx: Tx, command: Command, step: Step) -> Material:
+    """What the store knows of a step now: texts, what was last written there, and what stood there before."""
+    planned = step.planned
+    records = texts.entries(tx, command.project_id, [(planned.document, planned.locale)])
+    return Material(
+        results=tuple(result_of(row) for row in texts.results(tx, [planned.intent_id])),
+        records={
+            row.key_hash: Record(row.source_hash, row.written_hash, row.origin, row.manifest_id)
+            for row in records
+        },
+        snapshot=snapshots.find(tx, _forward_key(command, step)),
+    )
+
+
+def start_step(
+    tx: Tx,
+    command: Command,
+    step: Step,
+    order: Order,
+    owner: str,
+    deadline_seconds: float,
+    lease_seconds: float,
+) -> Outgoing | Verdict:
+    """Begin a step: what stood there is kept, the attempt is on record, the lease is fresh.
+
+    Raises `LeaseLost` when the command is no longer ours: then nothing is written and nothing may be called.
+    """
+    held = _held(tx, command)
+    executions.move_step(tx, command.execution_id, step.ordinal, "start")
+    if order.snapshot is not None:
+        snapshots.keep(tx, command.workspace, step.key, step.planned.target, order.snapshot)
+    effect = effects.ensure(tx, _identity(command, step))
+    plan = AttemptPlan(
+        account=command.executor,
+        worker=owner,
+        fence=command.fence,
+        deadline_seconds=deadline_seconds,
+        request_fingerprint=sha256(order.body or b""),
+    )
+    facts: dict[str, str | int] = {
+        "executor": command.executor,
+        "root": str(command.settings.get("root", "")),
+        "target": step.planned.target,
+        "step_key": step.key,
+        **order.facts,
+    }
+    outgoing = effects.start(tx, effect, plan, order.body or b"", facts)
+    if outgoing is None:
+        return _end(tx, held, step, "conflict", "canceled", "the effect was canceled", 0)
+    executions.count_attempt(tx, command.execution_id, step.ordinal, effect.id)
+    executions.renew(tx, command.id, command.fence, lease_seconds)
+    return outgoing
+
+
+def _identity(command: Command, step: Step) -> EffectIdentity:
+    planned = step.planned
+    return EffectIdentity(
+        workspace=command.workspace,
+        family="publication_step",
+        key=step.key,
+        idempotency="PROVIDER_IDEMPOTENT",
+        purpose="put a translation in place" if command.direction == "forward" else "take a translation back",
+        source_kind="publication_steps",
+        source_id=step.key,
+        payload_fingerprint=key_hash(command.direction, planned.target, planned.write_fingerprint),
+        correlation_id=command.manifest_id,
+    )
+
+
+def finish_step(
+    tx: Tx, outgoing: Outgoing, answer: Answer, command: Command, step: Step, order: Order
+) -> Verdict:
+    """Write down what the target answered, and all that follows from it, in one.
+
+    The attempt is recorded also under a stale fence; everything else is then left to the new holder.
+    """
+    held = executions.hold(tx, command.id, command.fence)
+    effects.settle(tx, outgoing.attempt_id, answer)
+    if held is None:
+        return "lease_lost"
+    effects.move(tx, outgoing.effect_id, effects.event_of(answer))
+    verdict = _verdict(answer)
+    if verdict == "done":
+        _succeed(tx, held, command, step, order, json.loads(answer.body or b"{}"))
+    elif verdict == "conflict":
+        _end(tx, held, step, "conflict", answer.code, answer.message, 0)
+    elif verdict == "refused":
+        _fail(tx, held, step, answer.code, answer.message)
+    else:
+        event = "race" if verdict == "raced" else "lose"
+        executions.move_step(tx, held.execution_id, step.ordinal, event, **_said(answer.code, answer.message))
+        _postpone(tx, held, answer.code, answer.message)
+    return verdict
+
+
+def _verdict(answer: Answer) -> Verdict:
+    if answer.outcome in ("SUCCEEDED", "ACCEPTED"):
+        return "done"
+    if answer.outcome == "REJECTED":
+        return _REJECTIONS.get(answer.code, "refused")
+    return "raced" if answer.outcome == "NOT_STARTED" else "unknown"
+
+
+def end_step(tx: Tx, command: Command, step: Step, ending: Ending) -> Verdict:
+    """End a step of which nothing is asked of the target, or put its command off. Raises `LeaseLost`."""
+    held = _held(tx, command)
+    if ending.event == "wait":
+        _postpone(tx, held, ending.code, ending.message)
+        return "raced"
+    executions.move_step(tx, command.execution_id, step.ordinal, "start")
+    return _end(tx, held, step, ending.event, ending.code, ending.message, ending.left)
+
+
+def _end(
+    tx: Tx, held: Row, step: Step, event: Literal["succeed", "conflict"], code: str, message: str, left: int
+) -> Verdict:
+    """End a running step that wrote nothing, and go on with the others."""
+    executions.move_step(tx, held.execution_id, step.ordinal, event, units_left=left, **_said(code, message))
+    _go_on(tx, held)
+    return "done" if event == "succeed" else "conflict"
+
+
+def _succeed(tx: Tx, held: Row, command: Command, step: Step, order: Order, receipt: dict[str, Any]) -> None:
+    """A step is in place: its receipt, and what is on record of its units from now on."""
+    written = order.written
+    applied = bool(receipt.get("applied", True))
+    place = entries.Place(command.workspace, command.project_id, step.planned.document, step.planned.locale)
+    if not applied:
+        snapshots.forget(tx, step.key)
+    elif command.direction == "forward":
+        keys = None if written.whole else [unit.key_hash for unit in written.units]
+        snapshots.remember_entries(tx, step.key, entries.standing(tx, place, keys))
+        entries.write(tx, place, command.manifest_id, written.units, written.whole)
+    else:
+        before = snapshots.remembered_entries(tx, _forward_key(command, step))
+        if before is not None:
+            entries.restore(tx, place, written.units, written.whole, before)
+    if command.settings.get("explain_edits"):
+        receipt["edits"] = [dict(edit) for edit in written.edits]
+    executions.move_step(
+        tx,
+        held.execution_id,
+        step.ordinal,
+        "succeed",
+        receipt=json.dumps(receipt, ensure_ascii=False),
+        units_written=len(written.units) if applied else 0,
+        units_left=written.left,
+        error_code=None,
+        error_message=None,
+    )
+    _go_on(tx, held)
+
+
+def _fail(tx: Tx, held: Row, step: Step, code: str, message: str) -> None:
+    """A refused step fails, and with it execution and command; later steps are not begun."""
+    executions.move_step(tx, held.execution_id, step.ordinal, "refuse", **_said(code, message))
+    executions.finish(tx, held, "fail", code, sanitize(message))
+
+
+def _go_on(tx: Tx, held: Row) -> None:
+    """A step has ended; with the last one, execution and command end as well."""
+    executions.progress(tx, held.id, held.fence)
+    if not executions.open_ordinals(tx, held.execution_id):
+        executions.finish(tx, held, "succeed")
+
+
+def _postpone(tx: Tx, held: Row, code: str, message: str) -> None:
+    """Deliver again by the retry rule, or give up after too many deliveries that ended no step."""
+    if held.deliveries_without_progress >= DELIVERIES_WITHOUT_PROGRESS_MAX:
+        _give_up(tx, held, message)
+        return
+    delay_seconds = backoff.delay_seconds(
+        held.deliveries_without_progress,
+        first_seconds=RETRY_FIRST_SECONDS,
+        max_seconds=RETRY_MAX_SECONDS,
+        fraction=tx.chance.fraction(),
+    )
+    executions.put_back(tx, held, tx.now + clock.seconds(delay_seconds), **_said(code, message))
+
+
+def _give_up(tx: Tx, row: Row, message: str) -> None:
+    """End what nobody can end: a person looks at the step that is neither done nor refused."""
+    why = sanitize(f"{DELIVERIES_WITHOUT_PROGRESS_MAX} deliveries in a row ended no step: {message}")
+    executions.give_up_live_steps(tx, row.execution_id, **_said("gave_up", why))
+    executions.finish(tx, row, "fail", "gave_up", why)
+
+
+def pause_delivery(tx: Tx, command: Command) -> None:
+    """Give a command back with steps still to do, to go on at once. Raises `LeaseLost`."""
+    executions.put_back(tx, _held(tx, command), tx.now)
+
+
+def fail_delivery(tx: Tx, command: Command, code: str, message: str) -> None:
+    """End execution and command before anything is called. Raises `LeaseLost`."""
+    executions.finish(tx, _held(tx, command), "fail", code, sanitize(message))
+
+
+def end_delivery(tx: Tx, command: Command) -> None:
+    """End an execution that has no step to do. Raises `LeaseLost`."""
+    executions.finish(tx, _held(tx, command), "succeed")
+
+
+def _held(tx: Tx, command: Command) -> Row:
+    held = executions.hold(tx, command.id, command.fence)
+    if held is None:
+        raise LeaseLost(f"execution {command.execution_id} is worked by somebody else")
+    return held
+
+
+def _forward_key(command: Command, step: Step) -> str:
+    return executions.step_key(command.plan_id, step.ordinal, "forward")
+
+
+def _said(code: str, message: str) -> dict[str, str | None]:
+    return {"error_code": code or None, "error_message": sanitize(message) or None}

@@ -1,0 +1,355 @@
+"""Rows of `executions`, `publication_steps` and `publication_commands`: one run of a plan, and who works it.
+
+Command, execution and steps move together. The fence of the command stands for all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from dragoman.kernel.clock import seconds
+from dragoman.machines.tables import COMMAND, EXECUTION, STEP
+from dragoman.store import leases
+from dragoman.store.schema import publishing as tables
+from dragoman.store.transaction import Row, Tx
+
+_EXECUTIONS, _STEPS, _COMMANDS = tables.executions, tables.publication_steps, tables.publication_commands
+
+_LIVE_STEPS = frozenset({"RUNNING", "UNKNOWN"})
+"""Steps that a delivery has begun and not ended: the next one begins them again under the same key."""
+
+
+def step_key(plan_id: str, ordinal: int, direction: str) -> str:
+    """The name by which a target knows a step again: the same in every execution and at every attempt."""
+    return f"{plan_id}:{ordinal}:{direction}"
+
+
+def insert(
+    tx: Tx,
+    *,
+    workspace: str,
+    plan_id: str,
+    manifest_id: str,
+    action: str,
+    direction: str,
+    steps: Iterable[tuple[int, str]],
+    done: Mapping[str, Row],
+) -> str | None:
+    """One execution with its steps and its command; None where the plan has an open one.
+
+    `steps` are (ordinal, intent id). `done` holds, by step key, steps that have succeeded before: they are
+    taken over with what the target answered, and are not run again.
+    """
+    execution_id = tx.new_id()
+    made = {"created_at": tx.now, "updated_at": tx.now, "workspace": workspace}
+    execution = {
+        "id": execution_id,
+        "plan_id": plan_id,
+        "manifest_id": manifest_id,
+        "action": action,
+        "state": EXECUTION.initial,
+        "open_key": plan_id,
+        **made,
+    }
+    if not tx.insert_new(_EXECUTIONS, [execution], ("open_key",)):
+        return None
+    rows = [_step_row(execution_id, plan_id, direction, step, done) | made for step in steps]
+    tx.insert(_STEPS, rows)
+    command = {
+        "id": tx.new_id(),
+        "execution_id": execution_id,
+        "state": COMMAND.initial,
+        "due_at": tx.now,
+        **made,
+    }
+    tx.insert(_COMMANDS, [command])
+    return execution_id
+
+
+def _step_row(
+    execution_id: str, plan_id: str, direction: str, step: tuple[int, str], done: Mapping[str, Row]
+) -> dict[str, Any]:
+    ordinal, intent_id = step
+    key = step_key(plan_id, ordinal, direction)
+    before = done.get(key)
+    return {
+        "execution_id": execution_id,
+        "ordinal": ordinal,
+        "step_key": key,
+        "direction": direction,
+        "intent_id": intent_id,
+        "state": STEP.next(STEP.initial, "found_done") if before else STEP.initial,
+        "units_written": before.units_written if before else 0,
+        "units_left": before.units_left if before else 0,
+        "effect_id": before.effect_id if before else None,
+        "receipt": before.receipt if before else None,
+    }
+
+
+def claim_commands(tx: Tx, owner: str, lease_seconds: float, limit: int) -> list[Row]:
+    """Lease due commands, those whose holder's lease ran out first; each claim counts as a delivery."""
+    expired, due = _COMMANDS.c.lease_expires_at, _COMMANDS.c.due_at
+    rows: list[Row] = []
+    for ready, order in (
+        (sa.and_(_COMMANDS.c.state == "PROCESSING", expired < tx.now), expired),
+        (sa.and_(_COMMANDS.c.state == "PENDING", due <= tx.now), due),
+    ):
+        if len(rows) < limit:
+            rows += leases.claim(
+                tx,
+                _COMMANDS,
+                ready=ready,
+                order=[order],
+                limit=limit - len(rows),
+                owner=owner,
+                lease_seconds=lease_seconds,
+                set_={
+                    "state": "PROCESSING",
+                    "delivery_count": _COMMANDS.c.delivery_count + 1,
+                    "deliveries_without_progress": _COMMANDS.c.deliveries_without_progress + 1,
+                    "updated_at": tx.now,
+                },
+            )
+    return rows
+
+
+def hold(tx: Tx, command_id: str, fence: int) -> Row | None:
+    """Lock a command that this process works; None under a stale fence."""
+    mine = sa.and_(leases.held(_COMMANDS, command_id, fence), _COMMANDS.c.state == "PROCESSING")
+    return tx.first(sa.select(_COMMANDS).where(mine).with_for_update())
+
+
+def renew(tx: Tx, command_id: str, fence: int, lease_seconds: float) -> None:
+    """Prolong the lease of a held command."""
+    tx.touched(
+        sa.update(_COMMANDS)
+        .where(leases.held(_COMMANDS, command_id, fence))
+        .values(lease_expires_at=tx.now + seconds(lease_seconds), updated_at=tx.now)
+    )
+
+
+def progress(tx: Tx, command_id: str, fence: int) -> None:
+    """A step has ended: what kills its worker is not this command."""
+    tx.touched(
+        sa.update(_COMMANDS)
+        .where(leases.held(_COMMANDS, command_id, fence))
+        .values(deliveries_without_progress=0)
+    )
+
+
+def put_back(tx: Tx, command: Row, due_at: int, **values: Any) -> None:
+    """Give a held command back, to be delivered again."""
+    leases.release(
+        tx,
+        _COMMANDS,
+        command.id,
+        command.fence,
+        {"state": COMMAND.next("PROCESSING", "wait"), "due_at": due_at, "updated_at": tx.now, **values},
+    )
+    move_execution(tx, command.execution_id, "requeue")
+
+
+def free_expired(tx: Tx, command: Row) -> None:
+    """Take a command from a holder whose lease ran out; what that holder still writes touches nothing."""
+    tx.touched(
+        sa.update(_COMMANDS)
+        .where(leases.held(_COMMANDS, command.id, command.fence))
+        .values(
+            state=COMMAND.next("PROCESSING", "wait"),
+            fence=_COMMANDS.c.fence + 1,
+            lease_owner=None,
+            lease_expires_at=None,
+            due_at=tx.now,
+            updated_at=tx.now,
+        )
+    )
+    move_execution(tx, command.execution_id, "requeue")
+
+
+def finish(tx: Tx, command: Row, event: str, code: str = "", message: str = "") -> None:
+    """End execution and command together: `succeed` or `fail`."""
+    said = {"error_code": code or None, "error_message": message or None, "updated_at": tx.now}
+    ending = {"succeed": "deliver", "fail": "fail"}[event]
+    leases.release(
+        tx, _COMMANDS, command.id, command.fence, {"state": COMMAND.next("PROCESSING", ending), **said}
+    )
+    move_execution(tx, command.execution_id, event, open_key=None, ended_at=tx.now, **said)
+
+
+def move_execution(tx: Tx, execution_id: str, event: str, **values: Any) -> None:
+    """Move an execution by one event, from wherever the table allows it."""
+    for source, known, target in EXECUTION.table:
+        if known == event:
+            tx.touched(
+                sa.update(_EXECUTIONS)
+                .where(_EXECUTIONS.c.id == execution_id, _EXECUTIONS.c.state == source)
+                .values(**{"state": target, "updated_at": tx.now, **values})
+            )
+
+
+def move_step(tx: Tx, execution_id: str, ordinal: int, event: str, **values: Any) -> bool:
+    """Move one step by one event; False where the table does not allow it from where the step stands."""
+    for source, known, target in STEP.table:
+        if known == event and tx.touched(
+            sa.update(_STEPS)
+            .where(
+                _STEPS.c.execution_id == execution_id, _STEPS.c.ordinal == ordinal, _STEPS.c.state == source
+            )
+            .values(**{"state": target, "updated_at": tx.now, **values})
+        ):
+            return True
+    return False
+
+
+def count_attempt(tx: Tx, execution_id: str, ordinal: int, effect_id: str) -> None:
+    """Say that a step goes out, and as which effect."""
+    tx.touched(
+        sa.update(_STEPS)
+        .where(_STEPS.c.execution_id == execution_id, _STEPS.c.ordinal == ordinal)
+        .values(attempt_count=_STEPS.c.attempt_count + 1, effect_id=effect_id)
+    )
+
+
+def reset_live_steps(tx: Tx, execution_id: str) -> list[Row]:
+    """Make begun and unended steps PENDING again; gives them as they stood."""
+    live = _live_steps(tx, execution_id)
+    for row in live:
+        move_step(tx, execution_id, row.ordinal, "take_over" if row.state == "RUNNING" else "retry")
+    return live
+
+
+def give_up_live_steps(tx: Tx, execution_id: str, **values: Any) -> None:
+    """End begun and unended steps as failed."""
+    for row in _live_steps(tx, execution_id):
+        move_step(tx, execution_id, row.ordinal, "refuse" if row.state == "RUNNING" else "give_up", **values)
+
+
+def _live_steps(tx: Tx, execution_id: str) -> list[Row]:
+    live = (_STEPS.c.execution_id == execution_id, _STEPS.c.state.in_(sorted(_LIVE_STEPS)))
+    return tx.all(sa.select(_STEPS).where(*live))
+
+
+def find(tx: Tx, workspace: str, execution_id: str) -> Row | None:
+    """One execution within a workspace."""
+    mine = (_EXECUTIONS.c.id == execution_id, _EXECUTIONS.c.workspace == workspace)
+    return tx.first(sa.select(_EXECUTIONS).where(*mine))
+
+
+def of_command(tx: Tx, execution_id: str) -> Row:
+    """The execution that a command stands for."""
+    found = tx.first(sa.select(_EXECUTIONS).where(_EXECUTIONS.c.id == execution_id))
+    if found is None:
+        raise LookupError(f"execution {execution_id} is gone, and its command is not")
+    return found
+
+
+def newest(tx: Tx, plan_id: str) -> Row | None:
+    """The execution of a plan that was made last."""
+    mine = sa.select(_EXECUTIONS).where(_EXECUTIONS.c.plan_id == plan_id)
+    return tx.first(mine.order_by(_EXECUTIONS.c.created_at.desc(), _EXECUTIONS.c.id.desc()).limit(1))
+
+
+def command_of(tx: Tx, execution_id: str, lock: bool = False) -> Row:
+    """The one command of an execution."""
+    asked = sa.select(_COMMANDS).where(_COMMANDS.c.execution_id == execution_id)
+    found = tx.first(asked.with_for_update() if lock else asked)
+    if found is None:
+        raise LookupError(f"execution {execution_id} has no command")
+    return found
+
+
+def commands_of(tx: Tx, execution_ids: Sequence[str]) -> dict[str, Row]:
+    """The commands of executions, by execution."""
+    rows = tx.all(sa.select(_COMMANDS).where(_COMMANDS.c.execution_id.in_(list(execution_ids))))
+    return {row.execution_id: row for row in rows}
+
+
+def steps(tx: Tx, execution_id: str, after: int = 0, limit: int | None = None) -> list[Row]:
+    """The steps of an execution in order of their ordinals."""
+    asked = sa.select(_STEPS).where(_STEPS.c.execution_id == execution_id, _STEPS.c.ordinal > after)
+    return tx.all(asked.order_by(_STEPS.c.ordinal).limit(limit))
+
+
+def open_ordinals(tx: Tx, execution_id: str) -> list[int]:
+    """The ordinals of steps that have not ended, upwards."""
+    rows = tx.all(
+        sa.select(_STEPS.c.ordinal)
+        .where(_STEPS.c.execution_id == execution_id, _STEPS.c.state.in_(sorted(STEP.open)))
+        .order_by(_STEPS.c.ordinal)
+    )
+    return [row.ordinal for row in rows]
+
+
+def direction_of(tx: Tx, execution: Row) -> str:
+    """Forward, or backward for a compensation and its retries. An execution of no steps goes forward."""
+    found = tx.scalar(sa.select(_STEPS.c.direction).where(_STEPS.c.execution_id == execution.id).limit(1))
+    return found or ("backward" if execution.action == "compensate" else "forward")
+
+
+def succeeded(tx: Tx, step_keys: Sequence[str]) -> dict[str, Row]:
+    """Steps that have succeeded in any execution, by key."""
+    if not step_keys:
+        return {}
+    rows = tx.all(
+        sa.select(_STEPS).where(_STEPS.c.step_key.in_(list(step_keys)), _STEPS.c.state == "SUCCEEDED")
+    )
+    return {row.step_key: row for row in rows}
+
+
+def of_manifest(
+    tx: Tx, workspace: str, manifest_id: str, before: str = "", limit: int | None = None
+) -> list[Row]:
+    """Executions of a manifest, newest first. `before` is the last id of the page above."""
+    asked = sa.select(_EXECUTIONS).where(
+        _EXECUTIONS.c.workspace == workspace, _EXECUTIONS.c.manifest_id == manifest_id
+    )
+    if before:
+        asked = asked.where(_EXECUTIONS.c.id < before)
+    return tx.all(asked.order_by(_EXECUTIONS.c.id.desc()).limit(limit))
+
+
+def newer_open(tx: Tx, manifest_id: str, plan_id: str) -> bool:
+    """Whether an execution of a later plan of the manifest has not ended."""
+    found = tx.first(
+        sa.select(_EXECUTIONS.c.id)
+        .where(
+            _EXECUTIONS.c.manifest_id == manifest_id,
+            _EXECUTIONS.c.plan_id > plan_id,
+            _EXECUTIONS.c.open_key.is_not(None),
+        )
+        .limit(1)
+    )
+    return found is not None
+
+
+def tally(tx: Tx, execution_ids: Sequence[str]) -> list[Row]:
+    """Steps of executions by state: how many, and how many units they wrote and left."""
+    if not execution_ids:
+        return []
+    return tx.all(
+        sa.select(
+            _STEPS.c.execution_id,
+            _STEPS.c.state,
+            sa.func.count().label("number"),
+            sa.func.sum(_STEPS.c.units_written).label("written"),
+            sa.func.sum(_STEPS.c.units_left).label("left"),
+        )
+        .where(_STEPS.c.execution_id.in_(list(execution_ids)))
+        .group_by(_STEPS.c.execution_id, _STEPS.c.state)
+    )
+
+
+def troubled(tx: Tx, execution_ids: Sequence[str], limit: int) -> list[Row]:
+    """Steps of executions that ended otherwise than well, or whose end nobody knows."""
+    if not execution_ids:
+        return []
+    bad = sorted({"FAILED", "CONFLICT", "UNKNOWN"})
+    return tx.all(
+        sa.select(_STEPS)
+        .where(_STEPS.c.execution_id.in_(list(execution_ids)), _STEPS.c.state.in_(bad))
+        .order_by(_STEPS.c.execution_id, _STEPS.c.ordinal)
+        .limit(limit)
+    )
