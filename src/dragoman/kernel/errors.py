@@ -93,6 +93,13 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
     ("forbidden", "admission", 403, False, "Use a token that has the capability named."),
     ("not_owner", "admission", 403, False, "Only the person who asked for it may do this."),
     ("not_found", "admission", 404, False, "Check the id and the workspace of your token."),
+    (
+        "method_not_allowed",
+        "admission",
+        405,
+        False,
+        "Use a method that the path has; /openapi.json lists them.",
+    ),
     ("unsupported_media_type", "admission", 415, False, "Send application/json."),
     ("rate_limited", "admission", 429, True, "Wait as long as Retry-After says."),
     ("admission_closed", "admission", 503, True, "New work is not taken now; ask again later."),

@@ -134,6 +134,13 @@ DELIVERIES_WITHOUT_PROGRESS_MAX = 5
 PLAN_INTENTS_MAX = 200  # intents of one request, steps of one plan
 PUBLISH_STEP_SECONDS = 30
 
+# requests
+SMALL_BODY_BYTES_MAX = 64 * 1024  # of every request that carries no texts and no pairs
+CALLBACK_BYTES_MAX = 1024 * 1024
+TOKEN_CHARS_MAX = 512
+CURSOR_CHARS_MAX = 512
+CHOSEN_INTENTS_MAX = 1_000
+
 # answers
 FAILURES_PAGE = 25
 FAILURES_PAGE_MAX = 100

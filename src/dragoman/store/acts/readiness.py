@@ -1,0 +1,79 @@
+"""Whether new work can be taken: what the database says of schema, workers and oldest due work."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from dragoman.kernel.clock import MICROSECONDS, seconds
+from dragoman.kernel.limits import OLDEST_DUE_SECONDS, WORKER_SEEN_SECONDS
+from dragoman.machines import tables as machines
+from dragoman.store import revisions
+from dragoman.store.rows import tenants, versions
+from dragoman.store.schema import engine, publishing, site
+from dragoman.store.transaction import Tx
+
+_SHARDS = site.shards
+_DUE = {
+    "manifests": (
+        site.manifests,
+        site.manifests.c.phase.in_(sorted(machines.MANIFEST.open)),
+        "next_attempt_at",
+    ),
+    "preparation": (_SHARDS, sa.true(), "prepare_due_at"),
+    "submission": (_SHARDS, sa.true(), "submit_due_at"),
+    "resending": (
+        site.submissions,
+        site.submissions.c.state.in_(sorted(machines.SUBMISSION.open)),
+        "next_attempt_at",
+    ),
+    "jobs": (engine.jobs, engine.jobs.c.state.in_(sorted(machines.JOB.open)), "next_attempt_at"),
+    "outbox": (engine.outbox, engine.outbox.c.state.in_(sorted(machines.OUTBOX.open)), "next_attempt_at"),
+    "planning": (
+        publishing.publication_requests,
+        publishing.publication_requests.c.state.in_(sorted(machines.REQUEST.open)),
+        "next_attempt_at",
+    ),
+    "publishing": (
+        publishing.publication_commands,
+        publishing.publication_commands.c.state.in_(sorted(machines.COMMAND.open)),
+        "due_at",
+    ),
+}
+"""Kind of work → where it waits, which rows wait, and the column that says since when."""
+
+
+def problems(tx: Tx) -> dict[str, str]:
+    """Why new work should not be sent here: name → what is wrong. Empty where nothing is."""
+    standing = revisions.standing(versions.schema_version(tx))
+    if standing != "current":
+        return {"schema_unavailable": f"the database's schema is {standing} than this program's"}
+    found = {}
+    if not worker_seen(tx):
+        found["worker_unavailable"] = f"no worker was seen in the last {WORKER_SEEN_SECONDS} seconds"
+    late = overdue(tx)
+    if late:
+        waits = ", ".join(f"{kind} for {waited_seconds} s" for kind, waited_seconds in late.items())
+        found["work_overdue"] = f"due work waits longer than {OLDEST_DUE_SECONDS} seconds: {waits}"
+    return found
+
+
+def schema_is_current(tx: Tx) -> bool:
+    """Whether the database has exactly the schema that this program knows."""
+    return revisions.standing(versions.schema_version(tx)) == "current"
+
+
+def worker_seen(tx: Tx) -> bool:
+    """Whether a worker lived within the last 150 seconds."""
+    seen_at = tenants.last_seen_worker(tx)
+    return seen_at is not None and seen_at >= tx.now - seconds(WORKER_SEEN_SECONDS)
+
+
+def overdue(tx: Tx) -> dict[str, int]:
+    """Kinds of due work that nobody has taken for more than three minutes, and for how many seconds."""
+    late = {}
+    for kind, (table, waits, column) in _DUE.items():
+        nobody = sa.or_(table.c.lease_expires_at.is_(None), table.c.lease_expires_at <= tx.now)
+        oldest = tx.scalar(sa.select(sa.func.min(table.c[column])).where(waits, nobody))
+        if oldest is not None and oldest < tx.now - seconds(OLDEST_DUE_SECONDS):
+            late[kind] = (tx.now - oldest) // MICROSECONDS
+    return late

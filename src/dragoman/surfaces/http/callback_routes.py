@@ -1,0 +1,44 @@
+"""Where the engine's events come in: signed instead of bearing a token, and answered after the commit."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Request
+from fastapi.responses import JSONResponse
+
+from dragoman.kernel.errors import CallerError
+from dragoman.kernel.limits import CALLBACK_BYTES_MAX
+from dragoman.kernel.signing import EVENT
+from dragoman.surfaces.http import examples
+from dragoman.surfaces.http.contract import gives, refuses, takes
+from dragoman.surfaces.http.shapes import Event, Received
+from dragoman.surfaces.web.bearer import TheServices, current_schema
+from dragoman.surfaces.web.bodies import read_json
+
+router = APIRouter(tags=["callbacks"])
+
+EVENTS = frozenset({"job.completed", "job.failed", "job.canceled"})
+
+
+@router.post(
+    "/v1/callbacks/submission",
+    dependencies=[Depends(current_schema)],
+    openapi_extra=takes(Event, examples.EVENT),
+    responses={
+        **gives(200, Received, "Applied, now or before; or too old to matter.", {"receipt": "applied"}),
+        **gives(202, Received, "Kept; it is applied by a worker.", {"receipt": "kept"}),
+        **refuses("unauthorized", "callback_contradiction", "invalid_request", body=True, bearer=False),
+    },
+)
+async def receive_submission_event(
+    request: Request,
+    services: TheServices,
+    event: Annotated[str | None, Header(alias=EVENT, description="One of the events of the body.")] = None,
+) -> JSONResponse:
+    """Take in the end of a job: verified, kept once, then applied."""
+    body = await read_json(request, CALLBACK_BYTES_MAX)
+    if event is not None and event not in EVENTS:
+        raise CallerError(f"{EVENT}: an event that is not known here", place=f"header.{EVENT}")
+    status = await services.callbacks.receive(body, request.headers)
+    return JSONResponse({"receipt": "applied" if status == 200 else "kept"}, status)

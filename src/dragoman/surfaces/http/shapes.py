@@ -1,0 +1,322 @@
+"""The shapes of what goes in and out over HTTP, for the contract (OpenAPI): nothing is parsed through them.
+
+Requests are read strictly by the steps that take them, which know more than a schema can say; answers are
+what the views give. Tests hold both to these shapes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dragoman.kernel import limits
+
+EXAMPLE_ID = "0199d3f0-4a1b-7c55-9c1e-3a7f6f2b8d10"
+Uuid = Annotated[str, Field(min_length=36, max_length=36, examples=[EXAMPLE_ID])]
+Moment = Annotated[
+    str, Field(description="ISO 8601, UTC with offset", examples=["2026-11-29T20:45:00.000+00:00"])
+]
+Locale = Annotated[str, Field(max_length=limits.LOCALE_CHARS_MAX, examples=["fr"])]
+Next = Annotated[str | None, Field(description="Cursor of the next page; null where the list ends.")]
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Problem(_Answer):
+    """RFC 9457: what is wrong, where, and what to do now. Codes stand in docs/reference/errors.md."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    place: str
+    remedy: str
+    retryable: bool
+    request_id: str
+
+
+class Pair(_Request):
+    """One document into one locale."""
+
+    document: str = Field(min_length=1, max_length=limits.DOCUMENT_REF_CHARS_MAX)
+    locale: Locale
+
+
+class ManifestRequest(_Request):
+    """Many documents into many locales, admitted as one."""
+
+    request_id: str | None = Field(None, min_length=1, max_length=limits.REQUEST_ID_CHARS_MAX)
+    project: str = Field("default", max_length=128)
+    pairs: list[Pair] = Field(min_length=1, max_length=limits.PAIRS_MAX)
+    mode: Literal["missing", "changed", "all", "force"] = "missing"
+    publish: Literal["auto", "manual", "none"] = "auto"
+    partial: Literal["auto", "never"] = "auto"
+    on_unknown: Literal["resend", "resend:unlimited", "hold"] = "resend"
+    provider: str = Field("", max_length=255, description="The name of a configured provider.")
+    tone: str = Field("", max_length=255)
+
+
+class ManifestAccepted(_Answer):
+    """It is durable; workers take it from here."""
+
+    manifest_id: Uuid
+    status: Literal["preparing"]
+    total: int
+    status_url: str
+
+
+class Counts(_Answer):
+    """The seven states sum to `total` at every moment."""
+
+    total: int
+    preparing: int
+    queued: int
+    processing: int
+    completed: int
+    failed: int
+    protected: int
+    skipped: int
+
+
+class Failure(_Answer):
+    """Why one document has no translation into one locale."""
+
+    intent_id: Uuid
+    document: str
+    locale: Locale
+    code: str
+    message: str
+    remedy: str
+    retryable: bool
+    attempts: int
+    fields: list[dict[str, Any]]
+
+
+class FailurePage(_Answer):
+    """Failures in the order of the request; `total` counts all of them."""
+
+    items: list[Failure]
+    next: Next
+    total: int
+
+
+class ManifestStatus(_Answer):
+    """All that is known of a manifest."""
+
+    manifest_id: Uuid
+    status: Literal["preparing", "queued", "processing", "paused", "completed", "failed", "canceled"]
+    total_known: bool
+    counts: Counts
+    retryable_failed: int
+    cost: dict[str, float]
+    publication: dict[str, Any]
+    failures: FailurePage
+    created_at: Moment
+    updated_at: Moment
+    completed_at: Moment | None
+
+
+class ResultPage(_Answer):
+    """Texts by document and locale, in the order of the request."""
+
+    items: list[dict[str, Any]]
+    next: Next
+
+
+class Chosen(_Request):
+    """Some intents of a manifest; without `intent_ids`, all that are eligible."""
+
+    intent_ids: list[Uuid] | None = Field(None, max_length=limits.CHOSEN_INTENTS_MAX)
+
+
+class Steered(_Answer):
+    """What was asked for is durable. `intents` is how many it concerns."""
+
+    manifest_id: Uuid
+    intents: int
+    status_url: str
+
+
+class Canceled(_Answer):
+    """Nothing of it starts any more. `changed` is false where it was canceled or had ended before."""
+
+    manifest_id: Uuid
+    changed: bool
+    status_url: str
+
+
+class Reverted(_Answer):
+    """The executions that undo what was published, newest plan first."""
+
+    manifest_id: Uuid
+    executions: list[Uuid]
+
+
+class ExecutionPage(_Answer):
+    """Executions of a manifest's publications, in the order in which they were made."""
+
+    items: list[dict[str, Any]]
+    next: Next
+
+
+class BulkItem(_Request):
+    """One document into one locale. A field is a text, or an object with `text` or `plural`, `syntax` …"""
+
+    ref: str = Field(min_length=1, max_length=limits.REF_CHARS_MAX)
+    targetLang: Locale  # noqa: N815 - the wire's own spelling
+    fields: dict[str, Any] | None = None
+    title: Any = None
+    excerpt: Any = None
+    content: Any = None
+
+
+class BulkRequest(_Request):
+    """One submission to the engine; the same bytes again are answered by the same job."""
+
+    submissionId: Uuid  # noqa: N815
+    clientJobId: str = Field(min_length=1, max_length=191)  # noqa: N815
+    sourceLang: Locale  # noqa: N815
+    tone: str | None = None
+    options: dict[str, Any] | None = None
+    callbackUrl: str | None = Field(None, max_length=500)  # noqa: N815
+    items: list[BulkItem] = Field(min_length=1, max_length=limits.ITEMS_PER_SUBMISSION)
+
+
+class JobAccepted(_Answer):
+    """The one job of a submission."""
+
+    job_id: Uuid
+    submissionId: Uuid  # noqa: N815
+    status: str
+    created: bool
+    status_url: str
+
+
+class TranslateRequest(_Request):
+    """One item into one locale, without a manifest and without a callback."""
+
+    sourceLang: Locale  # noqa: N815
+    targetLang: Locale  # noqa: N815
+    fields: dict[str, Any]
+    item: str = Field("item", min_length=1, max_length=limits.REF_CHARS_MAX)
+    submissionId: Uuid | None = None  # noqa: N815
+    tone: str | None = None
+    options: dict[str, Any] | None = None
+
+
+class Job(_Answer):
+    """A job as it stands; an ended one is shown as its event was sent."""
+
+    job_id: Uuid
+    submissionId: Uuid  # noqa: N815
+    clientJobId: str  # noqa: N815
+    status: Literal["queued", "processing", "completed", "failed", "canceled"]
+    usage: dict[str, Any]
+
+
+class JobPage(_Answer):
+    """Jobs, newest first."""
+
+    jobs: list[dict[str, Any]]
+    next_cursor: str
+
+
+class ItemPage(_Answer):
+    """Results of a job, by ref."""
+
+    items: list[dict[str, Any]]
+    next_cursor: str
+
+
+class Usage(_Answer):
+    """What a workspace may spend in this calendar month (UTC), and what it has."""
+
+    period_start: Moment
+    period_end: Moment
+    used: int
+    reserved: int
+
+
+class ControlRequest(_Request):
+    """What holds for all present and future jobs of a client job; a lower revision is ignored."""
+
+    revision: int = Field(ge=1)
+    paused: bool = False
+    canceled: bool = False
+    budget: dict[str, Any] | None = None
+    on_unknown: Literal["resend", "resend:unlimited", "hold"] | None = None
+
+
+class Control(_Answer):
+    """What is in force now."""
+
+    revision: int
+    paused: bool
+    canceled: bool
+
+
+class Event(BaseModel):
+    """A job has ended. Signed as docs/reference/http.md says; the bytes never change between attempts."""
+
+    model_config = ConfigDict(extra="allow")
+
+    event: Literal["job.completed", "job.failed", "job.canceled"]
+    submission_id: Uuid
+    job_id: Uuid
+    clientJobId: str  # noqa: N815
+    event_sequence: int
+    status: Literal["completed", "failed", "canceled"]
+
+
+class Received(_Answer):
+    """`applied`, also where it was before; `kept` where it is applied later."""
+
+    receipt: Literal["applied", "kept"]
+
+
+class DeliveryPage(_Answer):
+    """Events on their way out, oldest first; no secret, no text."""
+
+    items: list[dict[str, Any]]
+    next: Next
+
+
+class Redriven(_Answer):
+    """It is due again, under the same id and with the same bytes."""
+
+    id: Uuid
+    state: Literal["pending"]
+
+
+class Alive(_Answer):
+    """The process answers."""
+
+    status: Literal["alive"]
+
+
+class Trouble(_Answer):
+    """One reason why new work should go elsewhere."""
+
+    name: str
+    detail: str
+
+
+class Readiness(_Answer):
+    """Whether new work can be taken, and if not, why."""
+
+    ready: bool
+    problems: list[Trouble]
+
+
+REQUESTS: tuple[type[BaseModel], ...] = (
+    ManifestRequest, Chosen, BulkRequest, TranslateRequest, ControlRequest, Event,
+)  # fmt: skip
+"""What is read from bodies: FastAPI does not see these in any signature, so the contract adds them itself."""
