@@ -19,8 +19,8 @@ SYNTAXES: tuple[Syntax, ...] = (
 SHARDS = """
     ⟦ ⟧ ⟦1⟧ ⟦/1⟧ %s %d %1$d %% %(a)s %{b} %<c>d 100% { } {{ }} {0} {} {a!r} {n,number} '{ '' ' {$x} ${x} $t(
     ( ) <b> </b> <i> <br/> <0> </0> <code> </code> <!-- --> <a_href='%s'> </a> &quot; &#39; &amp; &lt; &gt;
-    </i> &nbsp; &lt;script&gt; & \" ` `` * ** _ ~~ [ ] ![ ](u) ][] ][r] {{<_a_>}} {{<_/a_>}} :x: [^1] \\ a é 中
-    Z9 https://a.b/c a@b.co {n,_plural,_one_{x}_other_{#}}
+    </i> &nbsp; &lt;script&gt; & \" ` `` * ** _ ~~ [ ] ![ ](u) ][] ][r] {{<_a_>}} {{<_/a_>}} :x: [^1] \\ a
+    é 中 Z9 https://a.b/c a@b.co {n,_plural,_one_{x}_other_{#}}
 """
 TEXTS = st.lists(
     st.one_of(
@@ -183,6 +183,8 @@ def test_a_translated_reference_link_still_points_to_its_source() -> None:
     assert restore(protected, "Siehe ⟦1⟧Docsy nutzt ⟦2⟧⟦/1⟧.") == (
         "Siehe [Docsy nutzt `Bootstrap`][Docsy uses `Bootstrap`]."
     )
+    wrapped = protect("the [Doc-rooted\nexample][]", "markdown")
+    assert restore(wrapped, "das ⟦1⟧Beispiel⟦/1⟧") == "das [Beispiel][Doc-rooted example]"
 
 
 def test_an_apostrophe_before_an_icu_argument_does_not_quote_it() -> None:

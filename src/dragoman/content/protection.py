@@ -116,7 +116,7 @@ def restore(protected: Protected, translated: str) -> str:
         if piece.closes:
             start = opened.pop()
             changed = taken.label and "".join(out[start:]) != taken.label
-            out.append(f"][{taken.label}]" if changed else taken.end)
+            out.append(f"][{' '.join(taken.label.split())}]" if changed else taken.end)
             continue
         if protected.syntax == "icu" and isinstance(before, str) and taken.start[:1] in ("{", "<", "#"):
             out[-1:] = map(_unquoting, out[-1:])
