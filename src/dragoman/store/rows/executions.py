@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from dragoman.kernel.clock import seconds
 from dragoman.machines.tables import COMMAND, EXECUTION, STEP
+from dragoman.model.scopes import Scope, Workspace
 from dragoman.store import leases
 from dragoman.store.schema import publishing as tables
 from dragoman.store.transaction import Row, Tx
@@ -232,10 +233,10 @@ def _live_steps(tx: Tx, execution_id: str) -> list[Row]:
     return tx.all(sa.select(_STEPS).where(*live))
 
 
-def find(tx: Tx, workspace: str, execution_id: str) -> Row | None:
-    """One execution within a workspace."""
-    mine = (_EXECUTIONS.c.id == execution_id, _EXECUTIONS.c.workspace == workspace)
-    return tx.first(sa.select(_EXECUTIONS).where(*mine))
+def find(tx: Tx, scope: Scope, execution_id: str) -> Row | None:
+    """One execution within a scope."""
+    within = _EXECUTIONS.c.workspace == scope.id if isinstance(scope, Workspace) else sa.true()
+    return tx.first(sa.select(_EXECUTIONS).where(_EXECUTIONS.c.id == execution_id, within))
 
 
 def of_command(tx: Tx, execution_id: str) -> Row:
@@ -311,6 +312,17 @@ def of_manifest(
     return tx.all(asked.order_by(_EXECUTIONS.c.id.desc()).limit(limit))
 
 
+def open_ones(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
+    """Executions of a manifest that have not ended."""
+    return tx.all(
+        sa.select(_EXECUTIONS).where(
+            _EXECUTIONS.c.workspace == workspace,
+            _EXECUTIONS.c.manifest_id == manifest_id,
+            _EXECUTIONS.c.open_key.is_not(None),
+        )
+    )
+
+
 def newer_open(tx: Tx, manifest_id: str, plan_id: str) -> bool:
     """Whether an execution of a later plan of the manifest has not ended."""
     found = tx.first(
@@ -326,30 +338,68 @@ def newer_open(tx: Tx, manifest_id: str, plan_id: str) -> bool:
 
 
 def tally(tx: Tx, execution_ids: Sequence[str]) -> list[Row]:
-    """Steps of executions by state: how many, and how many units they wrote and left."""
+    """Steps of executions by state."""
     if not execution_ids:
         return []
     return tx.all(
-        sa.select(
-            _STEPS.c.execution_id,
-            _STEPS.c.state,
-            sa.func.count().label("number"),
-            sa.func.sum(_STEPS.c.units_written).label("written"),
-            sa.func.sum(_STEPS.c.units_left).label("left"),
-        )
+        sa.select(_STEPS.c.execution_id, _STEPS.c.state, sa.func.count().label("number"))
         .where(_STEPS.c.execution_id.in_(list(execution_ids)))
         .group_by(_STEPS.c.execution_id, _STEPS.c.state)
     )
 
 
-def troubled(tx: Tx, execution_ids: Sequence[str], limit: int) -> list[Row]:
-    """Steps of executions that ended otherwise than well, or whose end nobody knows."""
-    if not execution_ids:
-        return []
-    bad = sorted({"FAILED", "CONFLICT", "UNKNOWN"})
+def where_intents_stand(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
+    """The newest step of each intent of a manifest, counted by direction and state."""
+    steps, latest = _latest(workspace, manifest_id)
     return tx.all(
-        sa.select(_STEPS)
-        .where(_STEPS.c.execution_id.in_(list(execution_ids)), _STEPS.c.state.in_(bad))
-        .order_by(_STEPS.c.execution_id, _STEPS.c.ordinal)
+        sa.select(
+            steps.c.direction,
+            steps.c.state,
+            sa.func.count().label("number"),
+            sa.func.sum(steps.c.units_written).label("written"),
+            sa.func.sum(steps.c.units_left).label("left"),
+        )
+        .select_from(latest)
+        .group_by(steps.c.direction, steps.c.state)
+    )
+
+
+def not_in_place(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
+    """Newest steps of intents that ended badly, whose end nobody knows, or that were never run."""
+    steps, latest = _latest(workspace, manifest_id)
+    return tx.all(
+        sa.select(steps, _EXECUTIONS.c.plan_id, _EXECUTIONS.c.error_code.label("execution_code"))
+        .select_from(latest.join(_EXECUTIONS, _EXECUTIONS.c.id == steps.c.execution_id))
+        .where(
+            sa.or_(
+                steps.c.state.in_(["FAILED", "CONFLICT", "UNKNOWN"]),
+                sa.and_(steps.c.state == STEP.initial, _EXECUTIONS.c.state == "FAILED"),
+            )
+        )
+        .order_by(steps.c.execution_id, steps.c.ordinal)
         .limit(limit)
     )
+
+
+def without_success(tx: Tx, intent_ids: Sequence[str]) -> list[str]:
+    """Those of these intents that no step has ever put in place."""
+    rows = tx.all(
+        sa.select(_STEPS.c.intent_id)
+        .where(_STEPS.c.intent_id.in_(list(intent_ids)), _STEPS.c.state == "SUCCEEDED")
+        .distinct()
+    )
+    return sorted(set(intent_ids) - {row.intent_id for row in rows})
+
+
+def _latest(workspace: str, manifest_id: str) -> tuple[sa.FromClause, sa.Join]:
+    """Steps joined with the newest execution of their intent: ids of executions grow with time."""
+    newest = (
+        sa.select(_STEPS.c.intent_id, sa.func.max(_STEPS.c.execution_id).label("execution_id"))
+        .select_from(_STEPS.join(_EXECUTIONS, _EXECUTIONS.c.id == _STEPS.c.execution_id))
+        .where(_EXECUTIONS.c.workspace == workspace, _EXECUTIONS.c.manifest_id == manifest_id)
+        .group_by(_STEPS.c.intent_id)
+        .subquery("newest")
+    )
+    steps = _STEPS.alias("step")
+    same = sa.and_(steps.c.intent_id == newest.c.intent_id, steps.c.execution_id == newest.c.execution_id)
+    return steps, steps.join(newest, same)

@@ -50,6 +50,12 @@ def steps(tx: Tx, plan_id: str) -> list[tuple[int, PlannedStep]]:
     return [(row.ordinal, _step_of(row)) for row in rows]
 
 
+def places(tx: Tx, plan_id: str, ordinals: Sequence[int]) -> list[Row]:
+    """Ordinal, document, locale and target of steps."""
+    shown = (_STEPS.c.ordinal, _STEPS.c.document, _STEPS.c.locale, _STEPS.c.target)
+    return tx.all(sa.select(*shown).where(_STEPS.c.plan_id == plan_id, _STEPS.c.ordinal.in_(list(ordinals))))
+
+
 def fingerprint_of(executor: str, steps: Sequence[PlannedStep]) -> str:
     """What a plan is, as one hash over everything that its steps say."""
     return fingerprint([executor, [_identity(step) for step in steps]])

@@ -82,11 +82,11 @@ def narrow(tx: Tx, request_id: str, fence: int, intent_ids: Sequence[str]) -> No
     )
 
 
-def end_open(tx: Tx, manifest_id: str, code: str) -> int:
+def end_open(tx: Tx, workspace: str, manifest_id: str, code: str) -> int:
     """End what of a manifest waits to be planned, whoever holds it; how many."""
     return tx.touched(
         sa.update(_REQUESTS)
-        .where(_REQUESTS.c.manifest_id == manifest_id, _REQUESTS.c.state == REQUEST.initial)
+        .where(_of(workspace, manifest_id), _REQUESTS.c.state == REQUEST.initial)
         .values(
             state=REQUEST.next(REQUEST.initial, "give_up"),
             fence=_REQUESTS.c.fence + 1,
@@ -99,10 +99,25 @@ def end_open(tx: Tx, manifest_id: str, code: str) -> int:
     )
 
 
-def of_manifest(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
-    """All requests of a manifest."""
-    mine = (_REQUESTS.c.workspace == workspace, _REQUESTS.c.manifest_id == manifest_id)
-    return tx.all(sa.select(_REQUESTS).where(*mine).order_by(_REQUESTS.c.created_at, _REQUESTS.c.id))
+def waiting(tx: Tx, workspace: str, manifest_id: str) -> bool:
+    """Whether something of a manifest waits to be planned."""
+    mine = sa.and_(_of(workspace, manifest_id), _REQUESTS.c.state == REQUEST.initial)
+    return tx.first(sa.select(_REQUESTS.c.id).where(mine).limit(1)) is not None
+
+
+def given_up(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
+    """Requests of a manifest that no plan came of, but for those that somebody canceled."""
+    return tx.all(
+        sa.select(_REQUESTS).where(
+            _of(workspace, manifest_id),
+            _REQUESTS.c.state == REQUEST.next(REQUEST.initial, "give_up"),
+            _REQUESTS.c.error_code != "canceled",
+        )
+    )
+
+
+def _of(workspace: str, manifest_id: str) -> sa.ColumnElement[bool]:
+    return sa.and_(_REQUESTS.c.workspace == workspace, _REQUESTS.c.manifest_id == manifest_id)
 
 
 def _insert(tx: Tx, workspace: str, manifest_id: str, intent_ids: Sequence[str], **values: Any) -> None:

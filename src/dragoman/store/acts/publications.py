@@ -1,0 +1,178 @@
+"""Read-only questions about publications: where a manifest stands, its executions, one of them with steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dragoman.kernel.clock import iso
+from dragoman.kernel.errors import CODES, CallerError
+from dragoman.kernel.limits import FAILURES_PAGE
+from dragoman.machines.tables import STEP
+from dragoman.model.scopes import Scope
+from dragoman.store.rows import executions, manifests, plans, requests
+from dragoman.store.transaction import Row, Tx
+
+
+def publication_of(tx: Tx, scope: Scope, manifest_id: str) -> dict[str, Any]:
+    """The publication block of a manifest's status.
+
+    `state`: none, queued, running, in_place, failed, reverted; failed as soon as one intent is not in
+    place. `written` and `source_moved` count fields, `steps` the newest step of each intent by state;
+    `problems` names at most 25 that are not in place, or of which nobody knows.
+    """
+    manifest = _manifest(tx, scope, manifest_id)
+    stand = executions.where_intents_stand(tx, manifest.workspace, manifest_id)
+    unplanned = _unplanned(tx, manifest)
+    problems = _problems(tx, manifest) + unplanned
+    return {
+        "state": _state(tx, manifest, stand, bool(problems)),
+        "executor": str(json.loads(manifest.settings).get("executor", "")),
+        "written": sum(row.written for row in stand if row.direction == "forward"),
+        "source_moved": sum(row.left for row in stand if row.direction == "forward"),
+        "steps": _by_state(stand),
+        "problems": problems[:FAILURES_PAGE],
+    }
+
+
+def _manifest(tx: Tx, scope: Scope, manifest_id: str) -> Row:
+    manifest = manifests.find(tx, scope, manifest_id)
+    if manifest is None:
+        raise CallerError(f"no manifest {manifest_id}", "not_found")
+    return manifest
+
+
+def _state(tx: Tx, manifest: Row, stand: Sequence[Row], has_problems: bool) -> str:
+    """One word for all of it: work under way first, then what is not well, then what is."""
+    states = {run.state for run in executions.open_ones(tx, manifest.workspace, manifest.id)}
+    if "RUNNING" in states:
+        return "running"
+    if states or requests.waiting(tx, manifest.workspace, manifest.id):
+        return "queued"
+    if has_problems:
+        return "failed"
+    if any(row.written for row in stand if row.direction == "forward"):
+        return "in_place"
+    return "reverted" if any(row.direction == "backward" for row in stand) else "none"
+
+
+def _by_state(rows: Sequence[Row]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for row in rows:
+        name = row.state.lower()
+        counted[name] = counted.get(name, 0) + row.number
+    return counted
+
+
+def _problems(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
+    """Steps that are not in place, and why; one that was never run has the reason of its execution."""
+    rows = executions.not_in_place(tx, manifest.workspace, manifest.id, FAILURES_PAGE)
+    planned = _planned(tx, {row.execution_id: row.plan_id for row in rows}, rows)
+    return [
+        {
+            "execution_id": row.execution_id,
+            "ordinal": row.ordinal,
+            "state": "not_run" if row.state == STEP.initial else row.state.lower(),
+            **planned[row.execution_id, row.ordinal],
+            **(_said(row) if row.error_code else _said(row, row.execution_code)),
+        }
+        for row in rows
+    ]
+
+
+def _unplanned(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
+    """Intents of requests that no plan came of, and that nothing later has put in place."""
+    return [
+        {"intent_id": intent_id, "state": "not_planned", **_said(row)}
+        for row in requests.given_up(tx, manifest.workspace, manifest.id)
+        for intent_id in executions.without_success(tx, json.loads(row.intents))
+    ]
+
+
+def _planned(
+    tx: Tx, plan_of: Mapping[str, str], rows: Sequence[Row]
+) -> dict[tuple[str, int], dict[str, Any]]:
+    """Document, locale and target of steps, by execution and ordinal."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for execution_id in {row.execution_id for row in rows}:
+        wanted = [row.ordinal for row in rows if row.execution_id == execution_id]
+        for row in plans.places(tx, plan_of[execution_id], wanted):
+            found[execution_id, row.ordinal] = {
+                "document": row.document,
+                "locale": row.locale,
+                "target": row.target,
+            }
+    return found
+
+
+def _said(row: Row, code: str | None = None) -> dict[str, Any]:
+    code = code or row.error_code or ""
+    return {
+        "code": code,
+        "message": row.error_message or "",
+        "remedy": CODES[code].remedy if code in CODES else "",
+    }
+
+
+def executions_of(
+    tx: Tx, scope: Scope, manifest_id: str, before: str = "", limit: int = FAILURES_PAGE
+) -> list[dict[str, Any]]:
+    """Executions of a manifest, newest first, each with its command and its steps counted by state."""
+    manifest = _manifest(tx, scope, manifest_id)
+    runs = executions.of_manifest(tx, manifest.workspace, manifest_id, before, limit)
+    commands = executions.commands_of(tx, [run.id for run in runs])
+    tally = executions.tally(tx, [run.id for run in runs])
+    return [
+        _shown(run, commands[run.id])
+        | {"steps": _by_state([row for row in tally if row.execution_id == run.id])}
+        for run in runs
+    ]
+
+
+def execution_of(tx: Tx, scope: Scope, execution_id: str, after: int = 0, limit: int = 100) -> dict[str, Any]:
+    """One execution with a page of its steps, upwards from ordinal `after`."""
+    run = executions.find(tx, scope, execution_id)
+    if run is None:
+        raise CallerError(f"no execution {execution_id}", "not_found")
+    rows = executions.steps(tx, execution_id, after, limit)
+    planned = _planned(tx, {run.id: run.plan_id}, rows)
+    command = executions.command_of(tx, execution_id)
+    return _shown(run, command) | {
+        "steps": [
+            {
+                "ordinal": row.ordinal,
+                "step_key": row.step_key,
+                "direction": row.direction,
+                "state": row.state,
+                "attempts": row.attempt_count,
+                "units_written": row.units_written,
+                "units_left": row.units_left,
+                "receipt": None if row.receipt is None else json.loads(row.receipt),
+                **planned[row.execution_id, row.ordinal],
+                **_said(row),
+            }
+            for row in rows
+        ]
+    }
+
+
+def _shown(run: Row, command: Row) -> dict[str, Any]:
+    """What history says of an execution: its own state, and who works its command until when."""
+    return {
+        "id": run.id,
+        "plan_id": run.plan_id,
+        "manifest_id": run.manifest_id,
+        "action": run.action,
+        "state": run.state,
+        "created_at": iso(run.created_at),
+        "ended_at": iso(run.ended_at),
+        "command": {
+            "state": command.state,
+            "due_at": iso(command.due_at),
+            "delivery_count": command.delivery_count,
+            "lease_owner": command.lease_owner,
+            "lease_expires_at": iso(command.lease_expires_at),
+            **_said(command),
+        },
+    }
