@@ -5,11 +5,25 @@ same.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dragoman.kernel.canonical import encode
 from dragoman.kernel.errors import CallerError
 from dragoman.model.intents import FieldResult, ItemResult, JobEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A verified callback as it came in. `fingerprint` covers the body."""
+
+    workspace: str
+    family: str
+    event_id: str
+    object_ref: str
+    event_sequence: int
+    fingerprint: str
+    body: str
 
 
 def pages_needed(payload: Mapping[str, Any]) -> bool:

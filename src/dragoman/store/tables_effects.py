@@ -24,7 +24,9 @@ from dragoman.store.portable import (
 
 def effects_tables(metadata: sa.MetaData) -> SimpleNamespace:
     """All tables of the ledger and the system, by name."""
-    return SimpleNamespace(**_ledger(metadata), **_decisions(metadata), **_system(metadata))
+    return SimpleNamespace(
+        **_ledger(metadata), **_attempts(metadata), **_decisions(metadata), **_system(metadata)
+    )
 
 
 def _ledger(metadata: sa.MetaData) -> dict[str, sa.Table]:
@@ -63,6 +65,11 @@ def _ledger(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("ix_effects_state", "workspace", "state", "updated_at"),
             sa.Index("ix_effects_correlation", "workspace", "correlation_id", "state"),
         ),
+    }
+
+
+def _attempts(metadata: sa.MetaData) -> dict[str, sa.Table]:
+    return {
         "attempts": table(
             "attempts",
             metadata,

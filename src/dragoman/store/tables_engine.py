@@ -26,7 +26,12 @@ from dragoman.store.portable import (
 def engine_tables(metadata: sa.MetaData) -> SimpleNamespace:
     """All tables of the engine side, by name."""
     return SimpleNamespace(
-        **_jobs(metadata), **_calls(metadata), **_memory(metadata), **_money(metadata), **_flow(metadata)
+        **_jobs(metadata),
+        **_job_parts(metadata),
+        **_calls(metadata),
+        **_memory(metadata),
+        **_money(metadata),
+        **_flow(metadata),
     )
 
 
@@ -79,6 +84,11 @@ def _jobs(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("ix_jobs_recent", "workspace", "created_at"),
             sa.Index("ix_jobs_client", "workspace", "client_job_id"),
         ),
+    }
+
+
+def _job_parts(metadata: sa.MetaData) -> dict[str, sa.Table]:
+    return {
         "job_items": table(
             "job_items",
             metadata,

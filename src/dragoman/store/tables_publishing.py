@@ -14,7 +14,7 @@ from dragoman.store.portable import Bytes, Count, Hash, Id, Instant, LongText, W
 
 def publishing_tables(metadata: sa.MetaData) -> SimpleNamespace:
     """All tables of publishing, by name."""
-    return SimpleNamespace(**_plans(metadata), **_executions(metadata))
+    return SimpleNamespace(**_plans(metadata), **_executions(metadata), **_commands(metadata))
 
 
 def _plans(metadata: sa.MetaData) -> dict[str, sa.Table]:
@@ -104,6 +104,11 @@ def _executions(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("ix_publication_steps_intent", "intent_id"),
             clustered=True,
         ),
+    }
+
+
+def _commands(metadata: sa.MetaData) -> dict[str, sa.Table]:
+    return {
         "publication_commands": table(
             "publication_commands",
             metadata,

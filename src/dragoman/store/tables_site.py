@@ -19,9 +19,11 @@ def site_tables(metadata: sa.MetaData) -> SimpleNamespace:
     return SimpleNamespace(
         **_tenants(metadata),
         **_manifests(metadata),
+        **_pages(metadata),
         **_intents(metadata),
         **_texts(metadata),
         **_exchange(metadata),
+        **_receipts(metadata),
     )
 
 
@@ -89,6 +91,11 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("ix_manifests_recent", "workspace", "updated_at"),
             sa.Index("ix_manifests_stale", "lease_expires_at"),
         ),
+    }
+
+
+def _pages(metadata: sa.MetaData) -> dict[str, sa.Table]:
+    return {
         "manifest_pages": table(  # the request's pairs, immutable, 1,000 a page, in ordinal order
             "manifest_pages",
             metadata,
@@ -247,6 +254,11 @@ def _exchange(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("ix_submission_intents_intent", "intent_id", "generation"),
             clustered=True,
         ),
+    }
+
+
+def _receipts(metadata: sa.MetaData) -> dict[str, sa.Table]:
+    return {
         "receipts": table(
             "receipts",
             metadata,

@@ -14,11 +14,10 @@ from dragoman.kernel import canonical, signing
 from dragoman.kernel.errors import CallerError, OutsideError
 from dragoman.kernel.identity import sha256
 from dragoman.model.contracts import EngineClient
-from dragoman.model.events import event_of, pages_needed
+from dragoman.model.events import Delivery, event_of, pages_needed
 from dragoman.model.intents import JobEvent
 from dragoman.store.acts import settling
 from dragoman.store.database import Database
-from dragoman.store.rows.receipts import Delivery
 
 _PAGE_SECONDS = 20.0
 _RECEIPTS_PER_STEP = 20

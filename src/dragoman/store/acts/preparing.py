@@ -12,7 +12,7 @@ from dragoman.kernel.identity import key_hash
 from dragoman.kernel.limits import RETRIES_PER_GENERATION
 from dragoman.model.intents import DueIntent, Preparation, ShardWork
 from dragoman.model.scopes import System
-from dragoman.store.rows import claims, intents, manifests, shards, texts
+from dragoman.store.rows import claims, history, intents, manifests, shards, texts
 from dragoman.store.transaction import Row, Tx
 
 
@@ -69,7 +69,7 @@ def record_preparations(tx: Tx, work: ShardWork, outcomes: Sequence[Preparation]
         _record(tx, outcome, jitter)
     quiet = [outcome.intent for outcome in outcomes if outcome.outcome == "nothing_to_do"]
     intents.move(tx, [intent.id for intent in quiet], "nothing_to_do", error_code="up_to_date")
-    intents.note(tx, quiet, "nothing_to_do", "skipped", "up_to_date")
+    history.of_intents(tx, quiet, "nothing_to_do", "skipped", "up_to_date")
     texts.add_seen(tx, [row for outcome in outcomes for row in _seen(tx, outcome)])
     left = {intent.id for intent in work.intents} - {outcome.intent.id for outcome in outcomes}
     intents.move(tx, sorted(left), "lease_expired", next_attempt_at=tx.now)
@@ -94,9 +94,9 @@ def _record(tx: Tx, outcome: Preparation, jitter: float) -> None:
         )
     elif outcome.outcome == "all_protected":
         intents.move(tx, [intent.id], "all_protected", error_code="target_protected")
-        intents.note(tx, [intent], "all_protected", "protected", "target_protected")
+        history.of_intents(tx, [intent], "all_protected", "protected", "target_protected")
     elif outcome.outcome == "refuse":
-        intents.refuse(tx, intent, "refuse", outcome.code, outcome.message)
+        _refuse(tx, intent, outcome.code, outcome.message)
     elif outcome.outcome == "wait":
         _retry_or_fail(tx, outcome, jitter)
 
@@ -105,7 +105,7 @@ def _retry_or_fail(tx: Tx, outcome: Preparation, jitter: float) -> None:
     intent = outcome.intent
     attempt = intent.generation_attempt_count + 1
     if attempt >= RETRIES_PER_GENERATION:
-        intents.refuse(tx, intent, "refuse", "retry_exhausted", outcome.message)
+        _refuse(tx, intent, "retry_exhausted", outcome.message)
         return
     delay_seconds = intents.retry_delay_seconds(attempt, jitter, outcome.retry_after_seconds)
     intents.move(
@@ -118,7 +118,12 @@ def _retry_or_fail(tx: Tx, outcome: Preparation, jitter: float) -> None:
         error_code=outcome.code,
         error_message=outcome.message[:500],
     )
-    intents.note(tx, [intent], "wait", "pending", outcome.code, outcome.message)
+    history.of_intents(tx, [intent], "wait", "pending", outcome.code, outcome.message)
+
+
+def _refuse(tx: Tx, intent: DueIntent, code: str, message: str) -> None:
+    if intents.refuse(tx, intent, "refuse", code, message):
+        history.of_intents(tx, [intent], "refuse", "failed", code, message)
 
 
 def _seen(tx: Tx, outcome: Preparation) -> list[dict[str, object]]:

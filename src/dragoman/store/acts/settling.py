@@ -17,10 +17,10 @@ from dragoman.kernel.errors import CODES
 from dragoman.kernel.identity import key_hash
 from dragoman.kernel.limits import RETRY_FIRST_SECONDS
 from dragoman.machines.tables import INTENT, RECEIPT
+from dragoman.model.events import Delivery
 from dragoman.model.intents import FieldResult, ItemResult, JobEvent
 from dragoman.model.scopes import System
-from dragoman.store.rows import intents, manifests, receipts, requests, shards, submissions, texts
-from dragoman.store.rows.receipts import Delivery
+from dragoman.store.rows import history, intents, manifests, receipts, requests, shards, submissions, texts
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx, repeatable
 
@@ -180,5 +180,5 @@ def _end_intents(
             **tally,
         )
         after = {"cancel": "skipped", "fail": "failed", "complete": "completed"}[moved]
-        intents.note(tx, [row], moved, after, code, message if code else "")
+        history.of_intents(tx, [row], moved, after, code, message if code else "")
     return ended

@@ -45,7 +45,7 @@ def retry_failed(
     shards.lock(tx, manifest_id, touched)
     for row in chosen:
         _reopen(tx, row)
-    intents.note(tx, chosen, "retry", "pending")
+    history.of_intents(tx, chosen, "retry", "pending")
     manifests.change(tx, manifest_id, phase="open", completed_at=None)
     shards.recount(tx, manifest_id, touched)
     _audit(tx, manifest, actor, "retry")
@@ -195,7 +195,7 @@ def cancel_shard(tx: Tx, manifest_id: str, shard: int) -> int:
     sent = _sent(tx, manifest_id)
     free = [row for row in rows if row.submission_id not in sent]
     intents.move(tx, [row.id for row in free], "cancel", error_code="canceled")
-    intents.note(tx, free, "cancel", "skipped", "canceled")
+    history.of_intents(tx, free, "cancel", "skipped", "canceled")
     shards.recount(tx, manifest_id, [shard])
     return len(free)
 

@@ -17,7 +17,7 @@ from dragoman.machines.tables import ATTEMPT
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
 from dragoman.model.intents import SendTicket, ShardWork, SubmissionDraft
 from dragoman.model.scopes import System
-from dragoman.store.rows import claims, effects, intents, manifests, receipts, shards, submissions
+from dragoman.store.rows import claims, effects, history, intents, manifests, receipts, shards, submissions
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
@@ -169,7 +169,7 @@ def _record_acceptance(tx: Tx, row: Row, remote_job_id: str) -> bool:
     current = [intent for intent in touched if generations[intent.id] == intent.generation]
     ids = [intent.id for intent in current if intent.state == "prepared"]
     intents.move(tx, ids, "accept", remote_job_id=remote_job_id, prepared=None)
-    intents.note(tx, [intent for intent in current if intent.id in set(ids)], "accept", "queued")
+    history.of_intents(tx, [intent for intent in current if intent.id in set(ids)], "accept", "queued")
     shards.recount(tx, row.manifest_id, {intent.shard for intent in touched})
     receipts.wake(tx, row.workspace, row.id)
     return True
@@ -213,5 +213,6 @@ def _record_refusal(tx: Tx, row: Row, answer: Answer) -> None:
     for intent in touched:
         if intent.generation == generations[intent.id]:
             intents.refuse(tx, intents.as_due(intent, ""), "refuse", code, answer.message)
+    history.of_intents(tx, touched, "refuse", "failed", code, answer.message)
     submissions.settle_links(tx, row.id, [link.ref for link in links])
     shards.recount(tx, row.manifest_id, {intent.shard for intent in touched})

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dragoman.kernel.errors import sanitize
+from dragoman.model.intents import DueIntent
 from dragoman.store.schema import effects as tables
-from dragoman.store.transaction import Tx
+from dragoman.store.transaction import Row, Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +52,27 @@ def append(tx: Tx, entries: Iterable[Entry]) -> None:
     ]
     if rows:
         tx.insert(tables.history, rows)
+
+
+def of_intents(
+    tx: Tx, intents: Iterable[DueIntent | Row], action: str, after: str, code: str = "", message: str = ""
+) -> None:
+    """Append one history row an intent."""
+    append(
+        tx,
+        (
+            Entry(
+                workspace=intent.workspace,
+                kind="intent",
+                subject=intent.id,
+                action=action,
+                after=after,
+                generation=intent.generation,
+                attempt=intent.attempt_count,
+                code=code,
+                message=message,
+                correlation_id=intent.manifest_id,
+            )
+            for intent in intents
+        ),
+    )

@@ -6,7 +6,7 @@ prepared and in no submission. Callers lock the shards before a move and recount
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,7 +16,6 @@ from dragoman.kernel.identity import key_hash
 from dragoman.kernel.limits import JITTER_SHARE, RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS, SHARD_INTENTS
 from dragoman.machines.tables import INTENT
 from dragoman.model.intents import DueIntent
-from dragoman.store.rows import history
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
@@ -37,20 +36,15 @@ def last_ordinal(tx: Tx, manifest_id: str) -> int:
 def insert_pairs(tx: Tx, manifest: Row, pairs: Sequence[tuple[int, str, str]]) -> None:
     """Make the intents of these pairs. One whose pair another open intent holds waits for it, parked."""
     rows = [_fresh(tx, manifest, *pair) for pair in pairs]
+    if tx.insert_new(_INTENTS, rows, ("active_key",)) == len(rows):
+        return
     holders = _holders(tx, [row["active_key"] for row in rows])
-    free = [row for row in rows if row["active_key"] not in holders]
-    if free and tx.insert_new(_INTENTS, free, ("active_key",)) < len(free):
-        holders = _holders(
-            tx, [row["active_key"] for row in rows]
-        )  # somebody took a pair at this very moment
-    mine = {row["id"] for row in rows}
-    taken = [row for row in rows if holders.get(row["active_key"], row["id"]) not in mine]
+    taken = [row for row in rows if holders.get(row["active_key"]) != row["id"]]
     for row in taken:
         row.update(
             parked_for="pair", blocked_by=holders[row["active_key"]], active_key=None, next_attempt_at=None
         )
-    if taken:
-        tx.insert(_INTENTS, taken)
+    tx.insert(_INTENTS, taken)
 
 
 def _holders(tx: Tx, keys: Sequence[Any]) -> dict[str, str]:
@@ -163,7 +157,7 @@ def move(tx: Tx, ids: Sequence[str], event: str, **values: Any) -> int:
 
 
 def refuse(tx: Tx, intent: DueIntent, event: str, code: str, message: str) -> bool:
-    """Fail one intent with a code, and write it into its history."""
+    """Fail one intent with a code; False where the event does not apply to it."""
     moved = move(
         tx,
         [intent.id],
@@ -174,30 +168,4 @@ def refuse(tx: Tx, intent: DueIntent, event: str, code: str, message: str) -> bo
         attempt_count=intent.attempt_count + 1,
         generation_attempt_count=intent.generation_attempt_count + 1,
     )
-    if moved:
-        note(tx, [intent], event, "failed", code, message)
-    return bool(moved)
-
-
-def note(
-    tx: Tx, intents: Iterable[DueIntent | Row], action: str, after: str, code: str = "", message: str = ""
-) -> None:
-    """Append one history row an intent."""
-    history.append(
-        tx,
-        (
-            history.Entry(
-                workspace=intent.workspace,
-                kind="intent",
-                subject=intent.id,
-                action=action,
-                after=after,
-                generation=intent.generation,
-                attempt=intent.attempt_count,
-                code=code,
-                message=message,
-                correlation_id=intent.manifest_id,
-            )
-            for intent in intents
-        ),
-    )
+    return moved == 1

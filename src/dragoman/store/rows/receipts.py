@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from dragoman.machines.tables import RECEIPT
+from dragoman.model.events import Delivery
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
 _RECEIPTS = tables.receipts
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """A verified callback as it came in. `fingerprint` covers the body."""
-
-    workspace: str
-    family: str
-    event_id: str
-    object_ref: str
-    event_sequence: int
-    fingerprint: str
-    body: str
 
 
 def keep(tx: Tx, delivery: Delivery) -> Row:

@@ -1,0 +1,203 @@
+"""The command line `dragoman`: parse, call one step, render. Nothing is decided here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from dragoman import __version__
+from dragoman.kernel.errors import DragomanError
+from dragoman.surfaces.cli import serving, steering, translating
+from dragoman.surfaces.cli.report import COULD_NOT_RUN, INTERRUPTED
+from dragoman.wiring.settings import Settings, load
+
+Build = Callable[..., Any]
+
+Database = Annotated[
+    str, typer.Option("--db", help="Database URL; the default is a SQLite file in .dragoman/.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Manifest = Annotated[str, typer.Argument(help="The manifest's id, as `translate` printed it.")]
+
+
+def build_cli(build_server: Build) -> typer.Typer:
+    """The whole command line; `build_server` makes the HTTP app for `serve`."""
+    cli = typer.Typer(
+        name="dragoman",
+        help="Bulk translation that finishes.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    _add_translate(cli)
+    _add_manifest_commands(cli)
+    _add_processes(cli, build_server)
+    _add_upkeep(cli)
+    return cli
+
+
+def run(work: Callable[[Settings], Awaitable[int]], as_json: bool = False, **flags: Any) -> None:
+    """Load settings, run one command, exit with its code; an error of ours is told with its remedy."""
+    chosen = {name: value for name, value in flags.items() if value not in (None, "")}
+    try:
+        code = asyncio.run(work(load(Path.cwd(), **chosen)))
+    except DragomanError as error:
+        tell_error(error, as_json)
+        code = COULD_NOT_RUN
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    raise typer.Exit(code)
+
+
+def tell_error(error: DragomanError, as_json: bool) -> None:
+    """What, where and what to do."""
+    if as_json:
+        told = {"code": error.code, "message": error.message, "place": error.place, "remedy": error.remedy}
+        print(json.dumps({"error": told}, ensure_ascii=False))
+        return
+    place = f" ({error.place})" if error.place else ""
+    Console(stderr=True).print(
+        f"{error.code}{place}: {error.message}\n{error.remedy}", markup=False, highlight=False
+    )
+
+
+def _add_translate(cli: typer.Typer) -> None:
+    @cli.command()
+    def translate(
+        paths: Annotated[list[str], typer.Argument(help="Files or folders.", metavar="PATH…")],
+        to: Annotated[list[str], typer.Option("--to", help="Target locales, e.g. fr,de.")],
+        source: Annotated[str, typer.Option("--from", help="Source locale.")] = "",
+        out: Annotated[
+            str,
+            typer.Option(
+                help="Where translations go: {locale} {path} {dir} {stem} {ext}.", metavar="PATTERN"
+            ),
+        ] = "",
+        provider: Annotated[
+            str, typer.Option(help="pseudo, openai:MODEL, apertium, or one of dragoman.toml.")
+        ] = "",
+        base_url: Annotated[str, typer.Option(help="Base URL of an OpenAI-compatible server.")] = "",
+        mode: Annotated[str, typer.Option(help="missing, changed or all.")] = "missing",
+        on_unknown: Annotated[
+            str, typer.Option(help="A call without an answer: resend, resend:unlimited or hold.")
+        ] = "",
+        wait: Annotated[bool, typer.Option("--wait", help="Stay while something waits.")] = False,
+        force: Annotated[bool, typer.Option("--force", help="Also replace what people edited.")] = False,
+        explain_edits: Annotated[
+            bool, typer.Option("--explain-edits", help="List every edit made in the files written.")
+        ] = False,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="Translate, and write no file.")] = False,
+        db: Database = "",
+        as_json: AsJson = False,
+    ) -> None:
+        """Translate files and folders into other locales; run it again and it goes on where it stopped."""
+        asked = translating.Asked(
+            paths=tuple(paths),
+            locales=tuple(locale.strip() for chosen in to for locale in chosen.split(",") if locale.strip()),
+            source_locale=source,
+            out=out,
+            provider=provider,
+            base_url=base_url,
+            mode="force" if force else mode,
+            on_unknown=on_unknown,
+            stay=wait,
+            explain=explain_edits,
+            dry_run=dry_run,
+            as_json=as_json,
+        )
+        run(lambda settings: translating.translate(settings, asked), as_json, database_url=db)
+
+
+def _add_manifest_commands(cli: typer.Typer) -> None:
+    @cli.command()
+    def status(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
+        """Counters, money, failures and what waits of a manifest."""
+        run(lambda settings: steering.status(settings, manifest, as_json), as_json, database_url=db)
+
+    @cli.command()
+    def retry(
+        manifest: Manifest,
+        intent: Annotated[list[str] | None, typer.Option("--intent", help="Only these failures.")] = None,
+        db: Database = "",
+        as_json: AsJson = False,
+    ) -> None:
+        """Try again what failed and may be retried, and work until it has ended."""
+        run(lambda settings: steering.retry(settings, manifest, intent, as_json), as_json, database_url=db)
+
+    @cli.command()
+    def cancel(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
+        """End what is open; what was paid for is kept in memory."""
+        run(lambda settings: steering.cancel(settings, manifest, as_json), as_json, database_url=db)
+
+    @cli.command()
+    def results(manifest: Manifest, db: Database = "") -> None:
+        """Print the texts of a manifest, one JSON object a document and locale."""
+        run(lambda settings: steering.results(settings, manifest), database_url=db)
+
+    @cli.command()
+    def revert(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
+        """Take a manifest's files back to what stood there before; what people changed since is left alone."""
+        run(lambda settings: steering.revert(settings, manifest, as_json), as_json, database_url=db)
+
+
+def _add_processes(cli: typer.Typer, build_server: Build) -> None:
+    @cli.command()
+    def serve(
+        host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+        port: Annotated[int, typer.Option(help="Port to listen on.")] = 8080,
+        db: Database = "",
+    ) -> None:
+        """Serve the HTTP API and run all workers in one process."""
+        run(lambda settings: serving.serve(settings, build_server, host, port), database_url=db)
+
+    @cli.command()
+    def worker(
+        role: Annotated[
+            list[str] | None, typer.Option("--role", help="site, engine, publishing; all when absent.")
+        ] = None,
+        db: Database = "",
+    ) -> None:
+        """Run worker loops until stopped."""
+        run(lambda settings: serving.work(settings, role or []), database_url=db)
+
+
+def _add_upkeep(cli: typer.Typer) -> None:
+    tokens = typer.Typer(help="Tokens for the HTTP API.", no_args_is_help=True)
+    cli.add_typer(tokens, name="tokens")
+
+    @tokens.command("create")
+    def create_token(
+        actor: Annotated[str, typer.Argument(help="Who acts with it.")],
+        capability: Annotated[list[str] | None, typer.Option("--capability", help="Repeatable.")] = None,
+        db: Database = "",
+    ) -> None:
+        """Make a token and print it once."""
+        run(lambda settings: serving.create_token(settings, actor, capability or []), database_url=db)
+
+    @tokens.command("revoke")
+    def revoke_token(
+        token_id: Annotated[str, typer.Argument(help="The token's id.")], db: Database = ""
+    ) -> None:
+        """Revoke a token at once."""
+        run(lambda settings: serving.revoke_token(settings, token_id), database_url=db)
+
+    @cli.command()
+    def migrate(db: Database = "") -> None:
+        """Bring the database's schema up to date."""
+        run(serving.migrate, database_url=db)
+
+    @cli.command()
+    def doctor(db: Database = "", as_json: AsJson = False) -> None:
+        """Say what is wrong and what to do about it."""
+        run(lambda settings: serving.doctor(settings, as_json), as_json, database_url=db)
+
+    @cli.command()
+    def version() -> None:
+        """Print the version."""
+        print(__version__)

@@ -1,0 +1,97 @@
+"""Following a manifest that this process works: until it ends, or until nothing can move by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from dragoman.kernel.clock import MICROSECONDS
+from dragoman.surfaces.cli.report import Report
+from dragoman.wiring.services import Services
+
+_LOOK_SECONDS = 0.1
+_NAMED_TIME_SECONDS = 60
+_PAGE = 100
+
+
+async def follow(services: Services, manifest_id: str, console: Console, live: bool, stay: bool) -> bool:
+    """Watch until the manifest has ended and is published; False when it waits and `stay` is not asked for."""
+    with _bar(console, live) as bar:
+        task = bar.add_task("translating", total=None, note="")
+        while True:
+            status = await services.views.status(services.settings.workspace, manifest_id)
+            _move(bar, task, status)
+            if await _is_over(services, status):
+                return True
+            if not stay and await _waits(services, manifest_id):
+                return False
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _is_over(services: Services, status: dict[str, Any]) -> bool:
+    if status["completed_at"] is None:
+        return False
+    return not await services.publication_is_open(status["manifest_id"])
+
+
+async def _waits(services: Services, manifest_id: str) -> bool:
+    """Whether nothing can move without a person, money, or a named time more than a minute away."""
+    if not services.workers.idle:
+        return False
+    due_at = await services.next_due(manifest_id)
+    later = due_at is None or due_at > services.database.now() + _NAMED_TIME_SECONDS * MICROSECONDS
+    return later and services.workers.idle
+
+
+def _bar(console: Console, live: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not live,
+        transient=True,
+    )
+
+
+def _move(bar: Progress, task: Any, status: dict[str, Any]) -> None:
+    counts, cost = status["counts"], status["cost"]
+    ended = sum(counts[name] for name in ("completed", "failed", "protected", "skipped"))
+    note = f"{cost['memory_fields']} memory · {cost['provider_fields']} provider · ${cost['paid_usd']:.4f}"
+    if counts["failed"]:
+        note += f" · {counts['failed']} failed"
+    bar.update(task, completed=ended, total=counts["total"], note=note, description=status["status"])
+
+
+async def report(services: Services, manifest_id: str, explain: bool = False) -> Report:
+    """What a manifest came to, whole: every failure, everything that waits, every file written."""
+    workspace = services.settings.workspace
+    status = await services.views.status(workspace, manifest_id)
+    failures = await _all(lambda after: services.views.failures(workspace, manifest_id, after, _PAGE))
+    written = await services.written(manifest_id)
+    return Report(
+        manifest_id=manifest_id,
+        status=status["status"],
+        counts=status["counts"],
+        cost=status["cost"],
+        outputs=sorted(item["target"] for item in written["steps"]),
+        failures=[*failures, *written["problems"]],
+        waiting=await services.views.waiting(workspace, manifest_id),
+        edits={item["target"]: item["edits"] for item in written["steps"]} if explain else None,
+    )
+
+
+async def _all(page_from: Callable[[int], Any]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    after: int | None = -1
+    while after is not None:
+        page = await page_from(after)
+        items += page["items"]
+        after = page["next"]
+    return items

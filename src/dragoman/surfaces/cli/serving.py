@@ -1,0 +1,94 @@
+"""Processes and upkeep: serve, worker, tokens, migrate, doctor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import uvicorn
+from rich.console import Console
+
+from dragoman.kernel.errors import CallerError, StoreError
+from dragoman.kernel.identity import secret, sha256
+from dragoman.store import migrate as migrations
+from dragoman.store.acts import access
+from dragoman.surfaces.cli.report import FAILED
+from dragoman.wiring.services import ROLES, opened
+from dragoman.wiring.settings import Settings
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+async def serve(settings: Settings, build: Callable[..., Any], host: str, port: int) -> int:
+    """The HTTP API and all workers, until stopped; prints the first token once."""
+    async with opened(settings) as services:
+        token = await services.first_token()
+        if token:
+            Console(stderr=True).print(f"first token (shown once): {token}", markup=False, highlight=False)
+        config = uvicorn.Config(build(services), host=host, port=port, log_level="warning", access_log=False)
+        await uvicorn.Server(config).serve()
+    return 0
+
+
+async def work(settings: Settings, roles: Sequence[str]) -> int:
+    """Worker loops of some roles until a signal comes; then nothing more is claimed and running steps end."""
+    unknown = sorted(set(roles) - set(ROLES))
+    if unknown:
+        raise CallerError(f"no role {unknown[0]!r}; roles are {', '.join(ROLES)}", place="--role")
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with opened(settings, roles=tuple(roles) or ROLES):
+        await stopped.wait()
+    return 0
+
+
+async def create_token(settings: Settings, actor: str, capabilities: Sequence[str]) -> int:
+    """Make a token; it is printed once, and only its hash is kept."""
+    async with opened(settings, roles=()) as services:
+        token = secret()
+        token_id = await services.database.run(
+            access.create_token,
+            settings.workspace,
+            actor,
+            sha256(token),
+            tuple(capabilities) or access.CAPABILITIES,
+        )
+        print(json.dumps({"id": token_id, "token": token, "workspace": settings.workspace}))
+    return 0
+
+
+async def revoke_token(settings: Settings, token_id: str) -> int:
+    """Revoke a token."""
+    async with opened(settings, roles=()) as services:
+        if not await services.database.run(access.revoke_token, settings.workspace, token_id):
+            raise CallerError(f"no token {token_id} is in force", "not_found")
+    return 0
+
+
+async def migrate(settings: Settings) -> int:
+    """Bring the schema up to date; says what it is now."""
+    changed = await asyncio.to_thread(migrations.migrate, settings.database)
+    standing = await asyncio.to_thread(migrations.current, settings.database)
+    print(f"schema {standing}{' (was brought up to date)' if changed else ', nothing to do'}")
+    return 0
+
+
+async def doctor(settings: Settings, as_json: bool) -> int:
+    """What is wrong, each with what to do; exit code 3 when something is."""
+    try:
+        async with opened(settings, roles=()) as services:
+            findings = await services.findings()
+    except StoreError as error:
+        findings = [{"problem": error.message, "remedy": error.remedy}]
+    if as_json:
+        print(json.dumps({"findings": findings}, ensure_ascii=False))
+    else:
+        for finding in findings:
+            print(f"{finding['problem']}\n  {finding['remedy']}")
+        print("nothing is wrong" if not findings else f"{len(findings)} findings")
+    return FAILED if findings else 0

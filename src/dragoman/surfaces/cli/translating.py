@@ -1,0 +1,202 @@
+"""`dragoman translate`: find sources, admit one manifest (or resume it), work it here, tell what came of
+it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from dragoman.content import locales
+from dragoman.kernel import canonical
+from dragoman.kernel.errors import CallerError
+from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE
+from dragoman.model.intents import MODES, Admitted
+from dragoman.model.scopes import Workspace
+from dragoman.surfaces.cli.following import follow, report
+from dragoman.surfaces.cli.report import INTERRUPTED
+from dragoman.surfaces.cli.steering import tell
+from dragoman.wiring import catalogue
+from dragoman.wiring.services import Services, find_sources, opened
+from dragoman.wiring.settings import Settings
+
+_OWNER = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What stood on the command line."""
+
+    paths: tuple[str, ...]
+    locales: tuple[str, ...]
+    source_locale: str
+    out: str
+    provider: str
+    base_url: str
+    mode: str
+    on_unknown: str
+    stay: bool
+    explain: bool
+    dry_run: bool
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A command line, checked: pairs in order and the settings that the manifest freezes."""
+
+    project: str
+    pairs: tuple[tuple[str, str], ...]
+    frozen: dict[str, Any]
+
+    @property
+    def resume_key(self) -> str:
+        """The same order again is the same work: what does not change the result is left out."""
+        kept = {
+            name: value for name, value in self.frozen.items() if name not in ("on_unknown", "explain_edits")
+        }
+        return canonical.fingerprint(
+            {"project": self.project, "pairs": [list(pair) for pair in self.pairs], **kept}
+        )
+
+
+async def translate(settings: Settings, asked: Asked) -> int:
+    """Translate; gives the exit code."""
+    settings = settings.model_copy(update={"calls_per_process": CALLS_PER_PROCESS_TRANSLATE})
+    order = plan(settings, asked)
+    async with opened(settings, base_url=asked.base_url) as services:
+        admitted = await services.admission.admit_pairs(
+            services.caller(_OWNER),
+            order.project,
+            services.chance.new_id(),
+            order.pairs,
+            order.frozen,
+            order.resume_key,
+        )
+        await _apply_policy(services, admitted, asked)
+        return await _work(services, admitted, asked)
+
+
+def plan(settings: Settings, asked: Asked) -> Order:
+    """Check a command line against the working tree. Raises `CallerError` naming what is wrong."""
+    _refuse_choice("--mode", asked.mode, MODES)
+    _refuse_choice("--on-unknown", asked.on_unknown, ("", "resend", "resend:unlimited", "hold"))
+    source_locale = locales.canonical(asked.source_locale or settings.source_locale)
+    targets = sorted({locales.canonical(locale) for locale in asked.locales})
+    if not targets:
+        raise CallerError("no target locale is named", "empty_request", place="--to")
+    if source_locale in targets:
+        raise CallerError(f"{source_locale} is the source locale", "source_is_target", place="--to")
+    provider, _, model = (asked.provider or default_provider(settings)).partition(":")
+    _refuse_provider(settings, provider, asked.base_url)
+    found = find_sources(settings, [Path(path) for path in asked.paths], asked.out, source_locale, targets)
+    frozen = {
+        "source_locale": source_locale,
+        "mode": asked.mode,
+        "provider": provider,
+        "model": model,
+        "root": str(settings.root),
+        "out": found.pattern,
+        "paths": dict(found.bases),
+        "executor": "dry-run:v1" if asked.dry_run else "files:v1",
+        "partial": "auto",
+        "publish": "auto",
+        "on_unknown": asked.on_unknown,
+        "retry_given_up": asked.mode == "force",
+        "explain_edits": asked.explain,
+        "batch_size": settings.batch_size,
+        "concurrency": settings.concurrency,
+    }
+    pairs = tuple(sorted((document, locale) for document in found.bases for locale in targets))
+    return Order(settings.project or settings.root.name or "default", pairs, frozen)
+
+
+def default_provider(settings: Settings) -> str:
+    """The provider when none is named: OpenAI where its key is at hand, else the settings' own."""
+    known = catalogue.provider_settings(settings)
+    has_key = not catalogue.credentials_missing(known["openai"]) and settings.provider == "pseudo"
+    return "openai" if has_key and catalogue.key_is_set(known["openai"]) else settings.provider
+
+
+def _refuse_choice(flag: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise CallerError(f"{flag} must be one of {', '.join(filter(None, choices))}", place=flag)
+
+
+def _refuse_provider(settings: Settings, name: str, base_url: str) -> None:
+    known = catalogue.provider_settings(settings, base_url)
+    if name not in known:
+        raise CallerError(
+            f"no provider {name!r}; known are {', '.join(sorted(known))}",
+            "provider_unknown",
+            place="--provider",
+        )
+    if catalogue.credentials_missing(known[name]):
+        raise CallerError(
+            f"provider {name} needs its key in {known[name].key_variable}",
+            "provider_credentials_missing",
+            place="--provider",
+        )
+    catalogue.factories(settings, base_url)[name]("")
+
+
+async def _apply_policy(services: Services, admitted: Admitted, asked: Asked) -> None:
+    """A policy given on a rerun holds for calls that the first run left unknown, too."""
+    if admitted.how == "resumed" and asked.on_unknown:
+        scope = Workspace(services.settings.workspace)
+        await services.set_policy(scope, admitted.manifest_id, asked.on_unknown, _OWNER)
+
+
+async def _work(services: Services, admitted: Admitted, asked: Asked) -> int:
+    console = Console(stderr=True)
+    live = console.is_terminal and not asked.as_json
+    if admitted.how == "resumed" and not asked.as_json:
+        console.print(f"going on with manifest {admitted.manifest_id}", markup=False, highlight=False)
+    with _interruptible() as interrupted:
+        following = asyncio.create_task(follow(services, admitted.manifest_id, console, live, asked.stay))
+        waiting = asyncio.create_task(interrupted.wait())
+        await asyncio.wait({following, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (following, waiting):
+            if not task.done():
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+        if interrupted.is_set():
+            await services.workers.stop()
+    if not interrupted.is_set():
+        following.result()
+    told = await report(services, admitted.manifest_id, explain=asked.explain)
+    told.interrupted = interrupted.is_set()
+    if told.interrupted:
+        told.notes.append("Interrupted; nothing is lost. Run the same command again to go on.")
+    return tell(told, asked.as_json)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[asyncio.Event]:
+    """The first Ctrl-C ends the run in order, a second one ends the process at once."""
+    loop = asyncio.get_running_loop()
+    interrupted = asyncio.Event()
+
+    def interrupt() -> None:
+        if interrupted.is_set():
+            sys.stderr.write("interrupted twice: stopping at once; run the same command again to go on\n")
+            os._exit(INTERRUPTED)  # nothing to tidy up: every row is as after a crash
+        interrupted.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    try:
+        yield interrupted
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

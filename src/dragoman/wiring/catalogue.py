@@ -1,0 +1,97 @@
+"""Which members exist: formats, providers by protocol, and what a run on this machine can use without any
+setting.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+
+from dragoman.content import locales
+from dragoman.content.formats.gettext import Gettext
+from dragoman.content.formats.json_catalogue import JsonCatalogue
+from dragoman.content.formats.markdown import Markdown
+from dragoman.kernel.errors import SettingsError
+from dragoman.model.contracts import Format, Provider
+from dragoman.providers.apertium import Apertium, ApertiumServer, installed_pairs
+from dragoman.providers.chat import ChatProvider
+from dragoman.providers.pseudo import PseudoProvider
+from dragoman.providers.rehearsal import RehearsalProvider
+from dragoman.wiring.settings import ProviderSettings, Settings
+
+_OPENAI_URL = "https://api.openai.com/v1"
+_OPENAI_MODEL = "gpt-4o-mini"
+
+Factory = Callable[[str], Provider]
+
+
+def formats() -> Sequence[Format]:
+    """Every file format, the more particular first."""
+    return (Gettext(), JsonCatalogue(), Markdown())
+
+
+def provider_settings(settings: Settings, base_url: str = "") -> Mapping[str, ProviderSettings]:
+    """All providers by name: those of the settings, and those that need none. `base_url` overrides
+    `openai`'s.
+    """
+    openai_url = base_url or os.environ.get("OPENAI_BASE_URL", "") or settings.openai_endpoint or _OPENAI_URL
+    return {
+        "pseudo": ProviderSettings(protocol="pseudo"),
+        "rehearsal": ProviderSettings(protocol="rehearsal"),
+        "apertium": ProviderSettings(protocol="apertium", base_url=os.environ.get("APERTIUM_BASE_URL", "")),
+        "openai": ProviderSettings(
+            protocol="chat", model=_OPENAI_MODEL, base_url=openai_url, key_variable="OPENAI_API_KEY"
+        ),
+        **settings.providers,
+    }
+
+
+def factories(settings: Settings, base_url: str = "") -> Mapping[str, Factory]:
+    """Name → maker of that provider for a model (empty: the configured one)."""
+    return {name: _factory(name, chosen) for name, chosen in provider_settings(settings, base_url).items()}
+
+
+def credentials_missing(chosen: ProviderSettings) -> bool:
+    """Whether a provider needs a key that the environment does not hold; own servers need none."""
+    if not chosen.key_variable or os.environ.get(chosen.key_variable):
+        return False
+    return chosen.requires_key if chosen.requires_key is not None else chosen.base_url == _OPENAI_URL
+
+
+def _factory(name: str, chosen: ProviderSettings) -> Factory:
+    def make(model: str) -> Provider:
+        if credentials_missing(chosen):
+            raise SettingsError(
+                f"provider {name} needs its key in the environment variable {chosen.key_variable}",
+                "provider_credentials_missing",
+            )
+        return _make(name, chosen, model or chosen.model)
+
+    return make
+
+
+def _make(name: str, chosen: ProviderSettings, model: str) -> Provider:
+    if chosen.protocol == "pseudo":
+        return PseudoProvider(name, locales.choose_code)
+    if chosen.protocol == "rehearsal":
+        return RehearsalProvider(name, locales.choose_code)
+    if chosen.protocol == "chat":
+        return ChatProvider(
+            name,
+            model,
+            chosen.base_url,
+            lambda: os.environ.get(chosen.key_variable) if chosen.key_variable else None,
+            locales.choose_code,
+            priced=chosen.priced,
+            locales=chosen.locales,
+        )
+    return _apertium(name, chosen)
+
+
+def _apertium(name: str, chosen: ProviderSettings) -> Provider:
+    if chosen.base_url:
+        return ApertiumServer(name, chosen.base_url, locales.choose_code)
+    if shutil.which("apertium") is None:
+        raise SettingsError("apertium is not installed here: `apt-get install apertium apertium-eng-spa`")
+    return Apertium(name, installed_pairs(), locales.choose_code)

@@ -1,0 +1,147 @@
+"""Settings: `dragoman.toml`, then the environment (`DRAGOMAN_*`), then what the command line says; the
+later wins.
+
+Unsafe or contradicting settings are refused here, at start. Secrets are never settings: they are read from
+the environment or a secret file by whoever needs them, at the moment of need.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from dragoman.kernel import limits
+from dragoman.kernel.errors import SettingsError
+
+FILE = "dragoman.toml"
+STATE_FOLDER = ".dragoman"
+
+
+class ProviderSettings(BaseModel):
+    """One named provider: a protocol and where it is spoken. `priced` is guessed from the address when
+    absent.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    protocol: Literal["pseudo", "rehearsal", "chat", "apertium"]
+    model: str = ""
+    base_url: str = ""
+    key_variable: str = ""
+    """Name of the environment variable that holds the key: a reference, never the key."""
+    priced: bool | None = None
+    requires_key: bool | None = None
+    locales: tuple[str, ...] = ()
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Frozen once made."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="DRAGOMAN_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    workspace: str = "default"
+    project: str = ""
+    source_locale: str = "en"
+    database_url: str = ""
+    """Empty: the SQLite file in the state folder."""
+    state_folder: Path = Path(STATE_FOLDER)
+    root: Path = Path(".")
+    """The working tree: documents are named relative to it, and nothing is written outside of it."""
+    provider: str = "pseudo"
+    providers: dict[str, ProviderSettings] = Field(default_factory=dict)
+    openai_endpoint: str = ""
+    calls_per_process: int = Field(limits.CALLS_PER_PROCESS_SERVE, ge=1, le=10_000)
+    jobs_per_process: int = Field(4, ge=1, le=64)
+    batch_size: int = Field(limits.BATCH_SIZE, ge=1, le=limits.BATCH_SIZE_MAX)
+    concurrency: int = Field(limits.CONCURRENCY, ge=1, le=limits.CONCURRENCY_MAX)
+    call_timeout_seconds: float = Field(limits.CALL_TIMEOUT_SECONDS, gt=0, le=600)
+    job_lease_seconds: float = Field(limits.JOB_LEASE_SECONDS, ge=10, le=3600)
+    prepare_per_step: int = Field(limits.PREPARE_PER_STEP, ge=1, le=1000)
+    submit_per_step: int = Field(limits.SUBMIT_PER_STEP, ge=1, le=100)
+    pairs_max: int = Field(limits.PAIRS_MAX, ge=limits.PAIRS_SETTING_MIN)
+    executor: str = "dry-run:v1"
+    admission: Literal["open", "closed"] = "open"
+    group_commit: bool = False
+    """Share commits on database servers too; SQLite's one writer always does."""
+    durable: bool = True
+    """SQLite `synchronous=FULL`: what was answered 202 survives a power cut."""
+    log_style: Literal["json", "console"] = "console"
+    log_level: str = "WARNING"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags before environment; the file comes in below both, by `load`."""
+        return init_settings, env_settings
+
+    @property
+    def database(self) -> str:
+        """The database's URL."""
+        return self.database_url or f"sqlite:///{(self.state_folder / 'dragoman.sqlite').absolute()}"
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the database is a SQLite file of this host."""
+        return self.database.startswith("sqlite")
+
+
+def load(folder: Path, **flags: Any) -> Settings:
+    """The settings in force in a folder. Raises `SettingsError` naming the setting and what is wrong with
+    it.
+    """
+    root = find_root(folder)
+    written = _read(root / FILE)
+    try:
+        environment = Settings()
+        named = environment.model_fields_set
+        below = {name: value for name, value in written.items() if name not in named}
+        settings = Settings(**{"root": root, "state_folder": root / STATE_FOLDER, **below, **flags})
+    except ValidationError as error:
+        raise SettingsError(_explain(error)) from error
+    _refuse_unsafe(settings)
+    return settings
+
+
+def find_root(folder: Path) -> Path:
+    """The folder of `dragoman.toml`, else of the repository, else the folder itself."""
+    here = folder.absolute()
+    for mark in (FILE, ".git"):
+        for candidate in (here, *here.parents):
+            if (candidate / mark).exists():
+                return candidate
+    return here
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path.name} cannot be read: {error}") from error
+
+
+def _explain(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"setting {place}: {first['msg']}"
+
+
+def _refuse_unsafe(settings: Settings) -> None:
+    if settings.job_lease_seconds <= limits.LEASE_MARGIN_SECONDS * 2:
+        raise SettingsError("setting job_lease_seconds: a lease must outlast its margin twice")
+    if settings.openai_endpoint and "platform" in settings.providers:
+        raise SettingsError("settings openai_endpoint and providers.platform disagree; keep one of them")
