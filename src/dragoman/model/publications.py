@@ -133,14 +133,15 @@ class WrittenUnit:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a step writes.
+    """What a step writes. `whole`: the file is written complete, so that no other unit is left in it.
 
-    `whole` says that the file is written complete, so that no other unit is left in it.
+    `edits` turn the bytes of `base` (`source` or `target`) into those written; only where they are asked for.
     """
 
     units: tuple[WrittenUnit, ...]
     left: int
     whole: bool
+    base: str = ""
     edits: tuple[Mapping[str, object], ...] = ()
 
 

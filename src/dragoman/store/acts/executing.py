@@ -246,7 +246,7 @@ def _succeed(tx: Tx, held: Row, command: Command, step: Step, order: Order, rece
         if before is not None:
             entries.restore(tx, place, written.units, written.whole, before)
     if command.settings.get("explain_edits"):
-        receipt["edits"] = [dict(edit) for edit in written.edits]
+        receipt |= {"base": written.base, "edits": [dict(edit) for edit in written.edits]}
     executions.move_step(
         tx,
         held.execution_id,

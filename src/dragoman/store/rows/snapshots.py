@@ -29,6 +29,7 @@ def keep(tx: Tx, workspace: str, step_key: str, target: str, snapshot: Snapshot)
                 "units": [[unit.key_hash, unit.source_hash, unit.written_hash] for unit in written.units],
                 "left": written.left,
                 "whole": written.whole,
+                "base": written.base,
                 "edits": [dict(edit) for edit in written.edits],
             },
             ensure_ascii=False,
@@ -49,7 +50,7 @@ def find(tx: Tx, step_key: str) -> Snapshot | None:
     return Snapshot(
         row.body if row.existed else None,
         row.written_fingerprint,
-        Written(units, written["left"], written["whole"], tuple(written["edits"])),
+        Written(units, written["left"], written["whole"], written["base"], tuple(written["edits"])),
     )
 
 
