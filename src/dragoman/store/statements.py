@@ -88,7 +88,7 @@ class Prepared:
         drawn = self._compiled.construct_params(None, extracted_parameters=slots, _check=False)
         for bind, name in self._compiled.bind_names.items():
             self._learn(bind, name, drawn[name], dialect)
-        self._count = len(self._compiled.bind_names)
+        self._names = set(self._compiled.bind_names.values())
         self._texts: dict[tuple[int, ...], _Text] = {}
         self.rows = _reader(statement, dialect)
 
@@ -113,8 +113,9 @@ class Prepared:
                 given[name] = bound.effective_value
         if values:
             given.update(values)
-        if len(given) != self._count:
-            raise self._mismatch(given)
+        if given.keys() != self._names:
+            missing, unknown = sorted(self._names - given.keys()), sorted(given.keys() - self._names)
+            raise TypeError(f"the statement lacks the values {missing} and does not know {unknown}")
         lengths: tuple[int, ...] = ()
         if self._lists:
             given.update({name: _padded(given[name]) for name in self._lists})
@@ -125,19 +126,10 @@ class Prepared:
             if flat and isinstance(flat[0], tuple):
                 flat = [part for value in flat for part in value]
             given.update(zip(parts, flat, strict=True))
-        try:
-            parameters = [given[name] for name in text.names]
-        except KeyError:
-            raise self._mismatch(given) from None
+        parameters = [given[name] for name in text.names]
         for place, process in text.processes:
             parameters[place] = process(parameters[place])
         return Bound(text.sql, text.names, parameters)
-
-    def _mismatch(self, given: Values) -> TypeError:
-        """Which values are missing or unknown."""
-        known = set(self._compiled.bind_names.values())
-        missing, unknown = sorted(known - set(given)), sorted(set(given) - known)
-        return TypeError(f"the statement lacks the values {missing} and does not know {unknown}")
 
     def _expand(self, lengths: tuple[int, ...], given: Values) -> _Text:
         """The text for lists of these lengths, made once."""
