@@ -176,6 +176,7 @@ EFFECT = Machine(
         "UNKNOWN": "inquiry; then the family's policy, or a person",
         "COMPENSATION_REQUIRED": "a person, by an approved counter-act",
     },
+    groups={"ANSWERED": frozenset({"SUCCEEDED", "PROVIDER_ACCEPTED_LOCAL_PENDING"})},
 )
 
 ATTEMPT = Machine(

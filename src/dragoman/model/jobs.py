@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from dragoman.machines.tables import EFFECT
 from dragoman.model.completions import Reply
 from dragoman.model.documents import Syntax, Text
 
@@ -166,16 +167,16 @@ class CallPlan:
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A call that is written down and not closed, with what is known of its effect.
+    """A call that is not closed, and what is known of its effect; without an effect it is only planned.
 
-    `attempt` is the newest attempt's id, '' where none was made. `answer` is set where bytes are kept that
-    nobody has judged yet. `failure` is the code, and `message` the words, of the newest attempt.
+    `attempt` is the newest attempt's id, '' where none was made. `answer` holds the bytes that nobody has
+    judged yet. `failure`, `message` and `status` are what the newest attempt came to.
     """
 
-    id: str
     plan: CallPlan
-    effect_id: str
-    effect_state: str
+    id: str = ""
+    effect_id: str = ""
+    effect_state: str = ""
     held: bool = False
     attempt: str = ""
     attempt_outcome: str = ""
@@ -185,6 +186,11 @@ class OpenCall:
     failure: str = ""
     message: str = ""
     status: int = 0
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the provider has answered, and nobody has judged it."""
+        return self.effect_state in EFFECT.groups["ANSWERED"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +221,7 @@ class Start:
 class Halt:
     """Why no attempt was begun, and until when it makes no sense to try."""
 
-    cause: Literal["paused", "canceled", "budget", "provider", "elsewhere"]
+    cause: Literal["paused", "canceled", "budget", "provider", "held", "elsewhere"]
     until: int | None = None
 
 
@@ -259,11 +265,10 @@ class Memorable:
 class Closing:
     """What becomes true when a call's answer has been judged."""
 
-    call_id: str
     effect_id: str
     results: tuple[Result, ...] = ()
-    counted: Mapping[int, int] = ()  # type: ignore[assignment]
-    """Field ordinal → how often it has been asked for, this call included."""
+    counted: tuple[tuple[int, int], ...] = ()
+    """For fields that stay open: ordinal, and how often it has been asked for, this call included."""
     memorable: tuple[Memorable, ...] = ()
     spent: tuple[str, ...] = ()
     """Trial keys of fields that have failed for good in this job."""

@@ -67,7 +67,6 @@ def event_bytes(event: Mapping[str, Any], items: Sequence[EndedItem], bytes_max:
 def identity(job: Row, status: str, sequence: int) -> dict[str, Any]:
     """What an event and a view name a job by."""
     return {
-        "event": f"job.{status}",
         "submission_id": job.submission_id,
         "submissionId": job.submission_id,
         "job_id": job.id,

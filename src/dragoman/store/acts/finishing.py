@@ -34,16 +34,7 @@ def park_job(tx: Tx, job_id: str, fence: int, reason: str, due_at: int | None) -
     Raises `LeaseLost`.
     """
     job = jobs.hold(tx, job_id, fence)
-    jobs.change(
-        tx,
-        job_id,
-        fence,
-        state=JOB.next(job.state, "park"),
-        parked_for=reason,
-        next_attempt_at=due_at,
-        lease_owner=None,
-        lease_expires_at=None,
-    )
+    jobs.give_back(tx, job, due_at, reason)
     if due_at is not None:
         lanes.wake(tx, job.workspace, lanes.ENGINE, due_at)
 
@@ -99,6 +90,7 @@ def _end(tx: Tx, job: Row, status: Status, code: str, message: str) -> None:
     counted = jobs.find(tx, Workspace(job.workspace), job.id) or job
     sequence = job.delivery_sequence + 1
     event = {
+        "event": f"job.{status}",
         **payloads.identity(job, status, sequence),
         "code": code if status != "completed" else "",
         "message": sanitize(message) if status != "completed" else "",

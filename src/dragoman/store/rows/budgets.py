@@ -8,11 +8,12 @@ are locked in the order month, then client job.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from dragoman.kernel.clock import month
+from dragoman.kernel.clock import MICROSECONDS, month
 from dragoman.kernel.limits import MONTHLY_TOKENS
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.completions import Usage
@@ -105,32 +106,46 @@ def reserve(tx: Tx, account: Account, amount: Sum) -> bool:
     return True
 
 
-def settle(tx: Tx, account: Account, in_month: str, reserved: Sum, spent: Sum) -> None:
-    """Give one attempt's reserve back, and book what it really cost."""
-    released = Sum(-reserved.tokens, -reserved.microusd)
-    for scope, key in scopes(account, in_month):
-        _move(tx, account.workspace, scope, key, released, spent)
+def unreserve(tx: Tx, account: Account, amount: Sum) -> None:
+    """Take back, in the same transaction, a reserve for an attempt that was not begun."""
+    for scope, key in scopes(account, month(tx.now)):
+        _move(tx, account.workspace, scope, key, Sum(-amount.tokens, -amount.microusd), Sum())
 
 
-def use(tx: Tx, account: Account, attempt_id: str, usage: Usage, wasted: bool) -> bool:
-    """Write down what one attempt used; False where that stands already."""
+def release(tx: Tx, account: Account, attempt: Row) -> None:
+    """Give the reserve of an attempt back that cost nothing."""
+    _settle(tx, account, attempt, Sum())
+
+
+def book(tx: Tx, account: Account, attempt: Row, usage: Usage, wasted: bool) -> bool:
+    """Write down what a paid attempt used and give its reserve back; False where that stands already.
+
+    A priced attempt whose use cannot be read has cost its worst case, until somebody knows better.
+    """
+    tokens = usage.total_tokens or usage.prompt_tokens + usage.output_tokens
+    spent = Sum(tokens, usage.microusd)
+    if not tokens and attempt.reserved_tokens:
+        spent = Sum(attempt.reserved_tokens, attempt.reserved_microusd)
     row = {
         "id": tx.new_id(),
         "workspace": account.workspace,
         "project": account.project,
         "job_id": account.job_id,
-        "attempt_id": attempt_id,
+        "attempt_id": attempt.id,
         "client_job_id": account.client_job_id,
         "model": account.model,
         "prompt_tokens": usage.prompt_tokens,
         "output_tokens": usage.output_tokens,
         "cached_tokens": usage.cached_tokens,
-        "total_tokens": usage.total_tokens or usage.prompt_tokens + usage.output_tokens,
-        "microusd": usage.microusd,
+        "total_tokens": spent.tokens,
+        "microusd": spent.microusd,
         "wasted": wasted,
         "created_at": tx.now,
     }
-    return tx.insert_new(_USAGE, [row], ("attempt_id",)) == 1
+    if not tx.insert_new(_USAGE, [row], ("attempt_id",)):
+        return False
+    _settle(tx, account, attempt, spent)
+    return True
 
 
 def limit_client_job(
@@ -149,6 +164,14 @@ def of_scope(tx: Tx, workspace: str, scope: str, key: str) -> Held:
     if row is None:
         return Held(Sum(), Sum())
     return Held(Sum(row.reserved_tokens, row.reserved_microusd), Sum(row.spent_tokens, row.spent_microusd))
+
+
+def period(instant: int) -> tuple[int, int]:
+    """The UTC calendar month that an instant lies in: half-open, first instant to first instant."""
+    here = datetime.fromtimestamp(instant // MICROSECONDS, UTC)
+    first = datetime(here.year, here.month, 1, tzinfo=UTC)
+    following = datetime(here.year + here.month // 12, here.month % 12 + 1, 1, tzinfo=UTC)
+    return int(first.timestamp()) * MICROSECONDS, int(following.timestamp()) * MICROSECONDS
 
 
 def quota(tx: Tx, workspace: str) -> tuple[int, int | None]:
@@ -242,6 +265,15 @@ def _fits(row: Row, bound: Sum, amount: Sum) -> bool:
     tokens = row.reserved_tokens + row.spent_tokens + amount.tokens
     microusd = row.reserved_microusd + row.spent_microusd + amount.microusd
     return (bound.tokens < 0 or tokens <= bound.tokens) and (bound.microusd < 0 or microusd <= bound.microusd)
+
+
+def _settle(tx: Tx, account: Account, attempt: Row, spent: Sum) -> None:
+    """Move the budgets by what an attempt held and what it cost; one that held nothing moves none."""
+    if not attempt.reserved_tokens:
+        return
+    held = Sum(-attempt.reserved_tokens, -attempt.reserved_microusd)
+    for scope, key in scopes(account, attempt.budget_month):
+        _move(tx, account.workspace, scope, key, held, spent)
 
 
 def _move(tx: Tx, workspace: str, scope: str, key: str, reserved: Sum, spent: Sum) -> None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from dragoman.kernel.identity import sha256
 from dragoman.machines.tables import CALL
-from dragoman.model.effects import Outgoing
+from dragoman.model.effects import EffectIdentity, Outgoing
 from dragoman.model.jobs import Account, Asked, CallPlan, OpenCall
 from dragoman.store.schema import effects as ledger
 from dragoman.store.schema import engine as tables
@@ -24,7 +24,6 @@ _EFFECTS, _ATTEMPTS = ledger.effects, ledger.attempts
 _HELD = CALL.next(CALL.initial, "hold")
 _CLOSED = CALL.next(CALL.initial, "validate")
 
-_BY_ID = sa.select(_CALLS).where(_CALLS.c.id == sa.bindparam("call"))
 _BY_EFFECT = sa.select(_CALLS).where(_CALLS.c.effect_id == sa.bindparam("effect"))
 _UNCLOSED = (
     sa.select(
@@ -55,7 +54,7 @@ _ANSWER = (
 _LAST_ORDINAL = sa.select(sa.func.max(_CALLS.c.ordinal)).where(_CALLS.c.job_id == sa.bindparam("job"))
 _CLOSE = (
     sa.update(_CALLS)
-    .where(_CALLS.c.id == sa.bindparam("call"), _CALLS.c.state == CALL.initial)
+    .where(_CALLS.c.effect_id == sa.bindparam("effect"), _CALLS.c.state == CALL.initial)
     .values(state=_CLOSED, request=None, next_attempt_at=None, closed_at=sa.bindparam("now"))
 )
 _CLOSE_ALL = (
@@ -68,6 +67,22 @@ _POSTPONE = (
     .where(_CALLS.c.effect_id == sa.bindparam("effect"), _CALLS.c.state == CALL.initial)
     .values(next_attempt_at=sa.bindparam("due"))
 )
+
+
+def effect(account: Account, plan: CallPlan, call_id: str) -> EffectIdentity:
+    """What the ledger knows a call's effect by."""
+    return EffectIdentity(
+        workspace=account.workspace,
+        family="completion",
+        key=f"COMPLETION:{account.workspace}:{account.job_id}:{plan.ordinal}",
+        idempotency="LOCAL_IDEMPOTENT_ONLY" if account.priced else "PROVIDER_IDEMPOTENT",
+        purpose="translate texts of a job",
+        source_kind="calls",
+        source_id=call_id,
+        payload_fingerprint=sha256(plan.request),
+        correlation_id=account.client_job_id,
+        credential_ref=account.account,
+    )
 
 
 def insert(tx: Tx, account: Account, plan: CallPlan, call_id: str, effect_id: str) -> None:
@@ -121,11 +136,6 @@ def _open(row: Row) -> OpenCall:
     )
 
 
-def find(tx: Tx, call_id: str) -> Row | None:
-    """One call."""
-    return tx.first(_BY_ID, {"call": call_id})
-
-
 def of_effect(tx: Tx, effect_id: str) -> Row | None:
     """The call whose effect this is."""
     return tx.first(_BY_EFFECT, {"effect": effect_id})
@@ -136,9 +146,9 @@ def last_ordinal(tx: Tx, job_id: str) -> int:
     return int(tx.scalar(_LAST_ORDINAL, {"job": job_id}) or 0)
 
 
-def close(tx: Tx, call_id: str) -> bool:
-    """Close an open call and purge its request; False where it was not open."""
-    return tx.touched(_CLOSE, {"call": call_id, "now": tx.now}) == 1
+def close(tx: Tx, effect_id: str) -> bool:
+    """Close the open call of an effect and purge its request; False where it was not open."""
+    return tx.touched(_CLOSE, {"effect": effect_id, "now": tx.now}) == 1
 
 
 def close_all(tx: Tx, job_id: str) -> None:

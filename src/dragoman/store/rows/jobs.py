@@ -19,7 +19,8 @@ from dragoman.store import leases
 from dragoman.store.schema import engine as tables
 from dragoman.store.transaction import Row, Tx
 
-_JOBS, _FIELDS, _CONTROLS, _PAUSES = tables.jobs, tables.job_fields, tables.controls, tables.pauses
+_JOBS, _FIELDS, _OUTBOX = tables.jobs, tables.job_fields, tables.outbox
+_CONTROLS, _PAUSES = tables.controls, tables.pauses
 
 _WORKED = JOB.next(JOB.initial, "claim")
 """The state of a job that somebody holds."""
@@ -75,6 +76,12 @@ _NEXT_QUEUED = sa.select(sa.func.min(_JOBS.c.next_attempt_at)).where(
 _NEXT_STALE = sa.select(
     sa.func.min(sa.func.coalesce(_JOBS.c.lease_expires_at, sa.literal_column("0")))
 ).where(_JOBS.c.workspace == sa.bindparam("ws"), _JOBS.c.state == _WORKED)
+_EVENT = (
+    sa.select(_OUTBOX.c.payload)
+    .where(_OUTBOX.c.job_id == sa.bindparam("job"))
+    .order_by(_OUTBOX.c.delivery_sequence.desc())
+    .limit(1)
+)
 
 
 def insert(tx: Tx, row: Mapping[str, Any]) -> bool:
@@ -166,6 +173,20 @@ def change(tx: Tx, job_id: str, fence: int, **values: Any) -> None:
         raise LeaseLost(f"job {job_id} is worked by somebody else, or has ended")
 
 
+def give_back(tx: Tx, job: Row, due_at: int | None, parked_for: str = "") -> None:
+    """End the lease of a (held) job that is not done: it is queued again. Raises `LeaseLost`."""
+    change(
+        tx,
+        job.id,
+        job.fence,
+        state=JOB.next(job.state, "park"),
+        parked_for=parked_for,
+        next_attempt_at=due_at,
+        lease_owner=None,
+        lease_expires_at=None,
+    )
+
+
 def move(tx: Tx, job_id: str, sources: Sequence[str], **values: Any) -> bool:
     """Set columns of a job that stands in one of `sources`; False where it has moved on."""
     guarded = sa.update(_JOBS).where(_JOBS.c.id == job_id, _JOBS.c.state.in_(sorted(sources)))
@@ -226,6 +247,12 @@ def recent(tx: Tx, workspace: str, before: tuple[int, str] | None, limit: int) -
             sa.or_(_JOBS.c.created_at < created, sa.and_(_JOBS.c.created_at == created, _JOBS.c.id < job_id))
         )
     return tx.all(page.order_by(_JOBS.c.created_at.desc(), _JOBS.c.id.desc()).limit(limit))
+
+
+def frozen_event(tx: Tx, job_id: str) -> bytes | None:
+    """The body of the event that a job's end has left in the outbox."""
+    body = tx.scalar(_EVENT, {"job": job_id})
+    return None if body is None else bytes(body)
 
 
 def overdue(tx: Tx, limit: int) -> list[str]:

@@ -1,0 +1,110 @@
+"""A reply judged, field by field: what is good is good alone, and what is not says why.
+
+Texts are matched by their id only. An id that came twice is rejected twice, one that nobody asked for is
+passed over. A field of several pieces counts and fails as one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dragoman.content import prompting
+from dragoman.content.checks import check
+from dragoman.content.protection import MarkersBroken, restore
+from dragoman.model.completions import Reply
+from dragoman.model.documents import Text
+from dragoman.model.jobs import Asked, Field
+
+VERSION = "1"
+"""Of what a translation must pass: a field that failed under one version is tried again under the next."""
+
+_DOUBLED = "The id of this text came more than once: answer it exactly once."
+_LEFT_OUT = "This text was left out: answer every id."
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one piece: the check that it failed, in words, and what it lost."""
+
+    category: str
+    check: str
+    message: str
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One field of a reply. `value` is its translation where there are no `faults`.
+
+    `answered` says that each of its pieces came back, however well.
+    """
+
+    field: Field
+    value: Text | None
+    faults: tuple[Fault, ...]
+    answered: bool
+
+
+def judge(
+    source_locale: str, asked: Sequence[Asked], fields: Mapping[int, Field], reply: Reply
+) -> tuple[Verdict, ...]:
+    """A verdict for every field that was asked for and is still open, in the order of the question."""
+    counts = Counter(name for name, _ in reply.items)
+    texts = dict(reply.items)
+    names: dict[int, dict[str, str]] = {}
+    for name, ordinal, category in asked:
+        names.setdefault(ordinal, {})[category] = name
+    return tuple(
+        _verdict(source_locale, fields[ordinal], mine, counts, texts)
+        for ordinal, mine in names.items()
+        if ordinal in fields
+    )
+
+
+def _verdict(
+    source_locale: str,
+    field: Field,
+    names: Mapping[str, str],
+    counts: Mapping[str, int],
+    texts: Mapping[str, str],
+) -> Verdict:
+    translated: dict[str, str] = {}
+    faults: list[Fault] = []
+    for piece in prompting.pieces(field):
+        name = names.get(piece.category, "")
+        count = counts.get(name, 0)
+        if count != 1:
+            said = _DOUBLED if count else _LEFT_OUT
+            faults.append(Fault(piece.category, "doubled" if count else "missing", said))
+            continue
+        found = _examined(source_locale, field, piece, texts[name])
+        if isinstance(found, Fault):
+            faults.append(found)
+        else:
+            translated[piece.category] = found
+    answered = all(counts.get(name, 0) for name in names.values())
+    value = None if faults else prompting.assembled(field, translated)
+    return Verdict(field, value, tuple(faults), answered)
+
+
+def _examined(source_locale: str, field: Field, piece: prompting.Piece, answer: str) -> str | Fault:
+    """A piece's translation, whole again, or the first thing that nobody would accept about it."""
+    try:
+        text = restore(piece.protected, answer)
+    except MarkersBroken as broken:
+        return Fault(piece.category, "placeholders", broken.reason, broken.missing)
+    findings = check(
+        piece.source,
+        text,
+        syntax=field.syntax,
+        source_locale=source_locale,
+        target_locale=field.target_locale,
+        max_length=field.max_length,
+    )
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if not errors:
+        return text
+    message = " ".join(finding.message for finding in errors)
+    return Fault(piece.category, errors[0].check, message, errors[0].missing)

@@ -1,0 +1,67 @@
+"""Family `completion`: one paid translation call, through whichever provider the call names.
+
+Holds the providers of this process, by the name that the settings give them, and makes each when it is first
+asked for. A call is told apart by its attempt's id, where the provider keeps such a thing, and is asked about
+by it. Resending what is unknown is the engine's decision, never made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from dragoman.kernel.errors import CallerError
+from dragoman.model.contracts import Provider
+from dragoman.model.effects import Answer, Idempotency, Outgoing
+
+PLATFORM = frozenset({"", "platform"})
+"""Both spellings, and only these, of the platform's own account."""
+
+
+class Completion:
+    """The family and the registry in one. `makers` gives each provider for a model, '' for its own.
+
+    `default` is the name behind the platform's account. A maker may raise `DragomanError`, such as
+    provider_credentials_missing.
+    """
+
+    name = "completion"
+    idempotency: Idempotency = "LOCAL_IDEMPOTENT_ONLY"
+
+    def __init__(self, makers: Mapping[str, Callable[[str], Provider]], default: str) -> None:
+        self._makers = dict(makers)
+        self._default = default
+        self._made: dict[tuple[str, str], Provider] = {}
+
+    def resolve(self, name: str, model: str) -> Provider:
+        """The provider of a name and a model.
+
+        Raises `DragomanError`: provider_unknown, or what a maker raises.
+        """
+        known = self._default if name in PLATFORM else name
+        made = self._made.get((known, model))
+        if made is not None:
+            return made
+        maker = self._makers.get(known)
+        if maker is None:
+            raise CallerError(
+                f"no provider {known!r}; known are {', '.join(sorted(self._makers))}", "provider_unknown"
+            )
+        made = maker(model)
+        self._made[known, model] = self._made.setdefault((known, made.model), made)
+        return self._made[known, model]
+
+    async def deliver(self, outgoing: Outgoing, deadline_seconds: float) -> Answer:
+        """Exactly one send of the stored bytes."""
+        return await self._of(outgoing).send(outgoing.body, outgoing.attempt_id, deadline_seconds)
+
+    async def inquire(self, outgoing: Outgoing, deadline_seconds: float) -> Answer | None:
+        """Look an attempt up by its id; None where this provider cannot be asked, or does not know it."""
+        return await self._of(outgoing).ask(outgoing.attempt_id, deadline_seconds)
+
+    async def close(self) -> None:
+        """Release every provider's connections."""
+        for provider in dict.fromkeys(self._made.values()):
+            await provider.close()
+
+    def _of(self, outgoing: Outgoing) -> Provider:
+        return self.resolve(str(outgoing.facts["provider"]), str(outgoing.facts["model"]))

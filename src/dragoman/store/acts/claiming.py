@@ -1,0 +1,61 @@
+"""How engine work is taken: fair between workspaces, the oldest first in each, what was abandoned above all."""
+
+from __future__ import annotations
+
+from dragoman.kernel.limits import JOB_STARTS_MAX, LANES_PER_CLAIM
+from dragoman.model.jobs import Claimed
+from dragoman.model.scopes import System
+from dragoman.store.rows import jobs, lanes
+from dragoman.store.transaction import Tx
+
+
+def claim_job(tx: Tx, _system: System, owner: str, lease_seconds: float) -> Claimed | None:
+    """Lease a job of the workspace whose turn it is, and move its turn on; None where nothing is due.
+
+    A lane without work that is due goes to rest until it has some. Each claim of a job whose worker vanished
+    counts as a start; a job that has used them up is `exhausted`, and must end.
+    """
+    ready = lanes.ready(tx, lanes.ENGINE, LANES_PER_CLAIM)
+    for place, lane in enumerate(ready):
+        job = jobs.claim(tx, lane.workspace, owner, lease_seconds)
+        if job is not None:
+            lanes.serve(tx, lane, ready[:place] + ready[place + 1 :])
+            return Claimed(job.id, job.workspace, job.fence, job.starts >= JOB_STARTS_MAX)
+        lanes.lock(tx, lane)
+        lanes.rest(tx, lane, jobs.next_due(tx, lane.workspace))
+    return None
+
+
+def release_job(tx: Tx, job_id: str, fence: int) -> None:
+    """Give a job back that a worker which stops cannot finish: due at once, and no start is counted.
+
+    Raises `LeaseLost`.
+    """
+    job = jobs.hold(tx, job_id, fence)
+    jobs.give_back(tx, job, due_at=tx.now)
+    lanes.wake(tx, job.workspace, lanes.ENGINE, tx.now)
+
+
+def lost_jobs(tx: Tx, _system: System, limit: int) -> list[str]:
+    """Jobs that have been due for so long that the message which should have woken a worker must be lost."""
+    return jobs.overdue(tx, limit)
+
+
+def wake_lanes(tx: Tx, _system: System, after: str, limit: int) -> str:
+    """Wake lanes that sleep beside work that is due; gives the last workspace looked at, '' at the end."""
+    page = lanes.sleeping(tx, lanes.ENGINE, after, limit)
+    for lane in page:
+        due_at = jobs.next_due(tx, lane.workspace)
+        if due_at is not None and due_at <= tx.now:
+            lanes.wake(tx, lane.workspace, lanes.ENGINE, due_at)
+    return str(page[-1].workspace) if len(page) == limit else ""
+
+
+def wake_jobs(tx: Tx, _system: System, limit: int) -> int:
+    """Let queued jobs come due that nothing holds back any more; how many."""
+    silent = jobs.hushed(tx, limit)
+    for row in silent:
+        jobs.wake_one(tx, row.id)
+    for workspace in sorted({row.workspace for row in silent}):
+        lanes.wake(tx, workspace, lanes.ENGINE, tx.now)
+    return len(silent)

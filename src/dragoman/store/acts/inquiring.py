@@ -1,0 +1,48 @@
+"""Transactions about calls whose end is not known: taken over, asked about, and what asking found."""
+
+from __future__ import annotations
+
+from dragoman.machines.tables import ATTEMPT
+from dragoman.model.effects import Answer, Outgoing
+from dragoman.model.jobs import Account, OpenCall
+from dragoman.store.rows import approvals, budgets, calls, effects, jobs
+from dragoman.store.transaction import Tx
+
+
+def take_over_calls(tx: Tx, job_id: str, fence: int) -> None:
+    """Give up the attempts that a former holder of this job left behind: nobody knows what became of them.
+
+    The former holder may still bring an answer; then the ledger takes it as late. Raises `LeaseLost`.
+    """
+    jobs.hold(tx, job_id, fence)
+    for call in calls.unclosed(tx, job_id):
+        if call.attempt_outcome == ATTEMPT.initial:
+            effects.take_over(tx, call.effect_id)
+
+
+def record_inquiry(
+    tx: Tx, outgoing: Outgoing, answer: Answer | None, account: Account, call: OpenCall, by: str
+) -> bool:
+    """Write down what asking about an attempt has found; True where that is its answer.
+
+    The answer is kept and its money booked under the attempt, whose outcome stays what its sender saw.
+    """
+    found = answer is not None and answer.outcome in ATTEMPT.groups["PAID"] and answer.body is not None
+    approvals.note_inquiry(
+        tx,
+        workspace=account.workspace,
+        effect_id=call.effect_id,
+        attempt_id=outgoing.attempt_id,
+        disposition="PROVIDER_FOUND_AND_LINKED" if found else "UNKNOWN_MANUAL_REVIEW",
+        object_ref=answer.provider_ref if found and answer else "",
+        next_action="" if found else "the money policy decides",
+        by=by,
+    )
+    attempt = effects.attempt(tx, outgoing.attempt_id)
+    if not found or answer is None or answer.body is None or attempt is None:
+        return False
+    calls.keep_answer(tx, outgoing, answer.body)
+    used = effects.move(tx, call.effect_id, "find_done")
+    reply = account.read(answer.body)
+    budgets.book(tx, account, attempt, reply.usage, wasted=not used or reply.finish != "complete")
+    return used

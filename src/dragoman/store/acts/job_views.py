@@ -1,0 +1,153 @@
+"""What is read of a job: by its worker, and by whoever asks for it. Reads only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from dragoman.kernel.clock import iso, month
+from dragoman.kernel.errors import CallerError
+from dragoman.machines.tables import JOB
+from dragoman.model.documents import Text
+from dragoman.model.jobs import Field, Job, JobOptions, OpenCall
+from dragoman.model.scopes import System, Workspace
+from dragoman.store import payloads
+from dragoman.store.rows import budgets, calls, job_fields, jobs, memory
+from dragoman.store.transaction import Row, Tx
+
+
+class Loaded(NamedTuple):
+    """A claimed job, what is still open of it, and the number of its last call."""
+
+    job: Job
+    cancel_asked: bool
+    fields: tuple[Field, ...]
+    calls: tuple[OpenCall, ...]
+    last_call: int
+
+
+def load_job(tx: Tx, _system: System, job_id: str) -> Loaded:
+    """All that its holder needs of a job."""
+    row = jobs.find(tx, System(), job_id)
+    if row is None:
+        raise LookupError(f"job {job_id} is gone")
+    job = Job(
+        id=row.id,
+        workspace=row.workspace,
+        project=row.project,
+        client_job_id=row.client_job_id,
+        source_locale=row.source_locale,
+        options=JobOptions(**json.loads(row.options)),
+        deadline_at=row.deadline_at,
+    )
+    fields = job_fields.open_fields(tx, job_id)
+    open_calls = unclosed_calls(tx, job_id)
+    return Loaded(job, row.cancel_asked, fields, open_calls, calls.last_ordinal(tx, job_id))
+
+
+def unclosed_calls(tx: Tx, job_id: str) -> tuple[OpenCall, ...]:
+    """The calls of a job that are not closed; with the answer that was kept where one is to be judged."""
+    return tuple(
+        replace(call, answer=calls.answer(tx, call.effect_id)) if call.is_answered else call
+        for call in calls.unclosed(tx, job_id)
+    )
+
+
+def recall(tx: Tx, job: Job, target_locale: str, source_hashes: list[str]) -> dict[tuple[str, str], Text]:
+    """(source hash, context hash) → translation out of the project's memory, for one page."""
+    return memory.exact(tx, job, target_locale, source_hashes)
+
+
+def tried(tx: Tx, job: Job, trial_keys: list[str]) -> dict[str, int]:
+    """Trial key → in how many jobs it has failed, for one page."""
+    return dict(memory.tried(tx, job.workspace, trial_keys))
+
+
+def job_view(tx: Tx, scope: Workspace, job_id: str) -> dict[str, Any]:
+    """A job as it stands; an ended one as its frozen event says. Raises `CallerError` not_found."""
+    job = jobs.find(tx, scope, job_id)
+    if job is None:
+        raise CallerError(f"no job {job_id}", "not_found")
+    frozen = jobs.frozen_event(tx, job_id) if job.state in JOB.terminal else None
+    event = json.loads(frozen) if frozen is not None else {}
+    return {**_summary(job), "usage": payloads.usage(job, budgets.of_job(tx, job_id)), **event}
+
+
+def recent_jobs(tx: Tx, scope: Workspace, before: str, limit: int) -> dict[str, Any]:
+    """Jobs of a workspace, newest first; `next_cursor` leads to older ones."""
+    created, _, job_id = before.partition("_")
+    page = jobs.recent(
+        tx, scope.id, (int(created), job_id) if job_id and created.isdecimal() else None, limit
+    )
+    last = page[-1] if len(page) == limit else None
+    return {
+        "jobs": [_summary(job) for job in page],
+        "next_cursor": f"{last.created_at}_{last.id}" if last else "",
+    }
+
+
+def job_items(tx: Tx, scope: Workspace, job_id: str, cursor: str, limit: int) -> dict[str, Any]:
+    """One page of an ended job's results. Raises `CallerError` not_found."""
+    job = jobs.find(tx, scope, job_id)
+    if job is None or job.state not in JOB.terminal:
+        raise CallerError(f"no results of job {job_id}", "not_found")
+    after = int(cursor) if cursor.isdecimal() else -1
+    page = job_fields.items(tx, job_id, after, limit)
+    fields = job_fields.ended(tx, job_id, page[0].ordinal, page[-1].ordinal) if page else {}
+    items = [payloads.ended_item(row.ref, fields.get(row.ordinal, [])) for row in page]
+    return {
+        "items": [{**item.shown, "fields": item.fields} for item in items],
+        "next_cursor": str(page[-1].ordinal) if len(page) == limit else "",
+    }
+
+
+def ai_usage(tx: Tx, scope: Workspace) -> dict[str, Any]:
+    """The month's quota of a workspace, what of it is used and reserved, and what remains."""
+    in_month = month(tx.now)
+    tokens, microusd = budgets.quota(tx, scope.id)
+    held = budgets.of_scope(tx, scope.id, "month", in_month)
+    money_left = None if microusd is None else microusd - held.spent.microusd - held.reserved.microusd
+    begins, ends = budgets.period(tx.now)
+    return {
+        "period_start": iso(begins),
+        "period_end": iso(ends),
+        "monthly_tokens": tokens,
+        "used": held.spent.tokens,
+        "reserved": held.reserved.tokens,
+        "remaining": max(0, tokens - held.spent.tokens - held.reserved.tokens),
+        "monthly_microusd": microusd,
+        "used_microusd": held.spent.microusd,
+        "reserved_microusd": held.reserved.microusd,
+        "remaining_microusd": None if money_left is None else max(0, money_left),
+    }
+
+
+def _summary(job: Row) -> dict[str, Any]:
+    """What a list and a view say of a job."""
+    total, done = job.total_fields, job.done_fields + job.failed_fields
+    progress = 100 if job.state == "completed" else min(99, 100 * done // total if total else 0)
+    return {
+        **payloads.identity(job, job.state, job.delivery_sequence),
+        "workspace": job.workspace,
+        "project": job.project,
+        "provider_config_id": job.provider,
+        "model": job.model,
+        "push_id": job.push_id,
+        "parked_for": job.parked_for,
+        "progress": progress,
+        "total_fields": total,
+        "done_fields": job.done_fields,
+        "failed_fields": job.failed_fields,
+        "via_memory": job.via_memory,
+        "via_tm": job.via_memory,
+        "via_ai": job.via_ai,
+        "passed_through": job.passed_through,
+        "items_total": job.items_total,
+        "items_failed": job.items_failed,
+        "code": job.error_code or "",
+        "message": job.error_message or "",
+        "created_at": iso(job.created_at),
+        "updated_at": iso(job.updated_at),
+        "next_attempt_at": iso(job.next_attempt_at),
+    }
