@@ -11,6 +11,9 @@ from dragoman.store.rows import history, manifests, tenants
 from dragoman.store.transaction import Row, Tx
 
 
+__all__ = ["CAPABILITIES", "create_token", "find_token", "list_tokens", "readable_manifest", "revoke_token"]
+
+
 def create_token(tx: Tx, workspace: str, actor: str, hashed: str, capabilities: Iterable[str]) -> str:
     """A token in force, known by the SHA-256 of its text only; gives its id.
 
@@ -34,11 +37,12 @@ def find_token(tx: Tx, hashed: str) -> Identity | None:
     return None if row is None else Identity(row.workspace, row.actor, frozenset(row.capabilities.split()))
 
 
-def revoke_token(tx: Tx, scope: Workspace, token_id: str, actor: str) -> None:
-    """From this commit on the token opens nothing. Raises `CallerError` not_found where none is in force."""
-    if not tenants.revoke_token(tx, scope.id, token_id):
-        raise CallerError(f"no token {token_id} is in force", "not_found")
-    _audit(tx, scope.id, token_id, "revoke", actor)
+def revoke_token(tx: Tx, workspace: str, token_id: str, actor: str = "operator") -> bool:
+    """From this commit on the token opens nothing; False where none was in force."""
+    revoked = tenants.revoke_token(tx, workspace, token_id)
+    if revoked:
+        _audit(tx, workspace, token_id, "revoke", actor)
+    return revoked
 
 
 def list_tokens(tx: Tx, scope: Workspace) -> list[Row]:

@@ -18,6 +18,7 @@ from dragoman.surfaces.web.problems import described
 Responses = dict[int | str, dict[str, Any]]
 
 _REF = "#/components/schemas/"
+_EXAMPLES = "#/components/examples/"
 _ANYWHERE = ("internal_error", "database_unavailable", "schema_unavailable")
 _BEARER = ("unauthorized", "forbidden", "not_found", "invalid_request", *_ANYWHERE)
 _BODY = ("invalid_json", "request_too_large", "unsupported_media_type")
@@ -77,6 +78,7 @@ def _whole(app: FastAPI) -> dict[str, Any]:
     schemas = schema["components"].setdefault("schemas", {})
     schemas.update(taken["$defs"])
     schema["components"]["schemas"] = dict(sorted(schemas.items()))
+    schema["components"]["examples"] = {code: _example(code) for code in sorted(_named(schema))}
     return schema
 
 
@@ -84,11 +86,24 @@ _LICENSE = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
 
 
 def _problem(codes: list[str]) -> dict[str, Any]:
-    examples = {
-        code: {"value": described(code, CODES[code].remedy, "", EXAMPLE_ID)} for code in dict.fromkeys(codes)
-    }
+    examples = {code: {"$ref": _EXAMPLES + code} for code in codes}
     schema = {"$ref": _REF + Problem.__name__}
     return {
         "description": "; ".join(f"`{code}`" for code in codes),
         "content": {"application/problem+json": {"schema": schema, "examples": examples}},
     }
+
+
+def _named(schema: Mapping[str, Any]) -> set[str]:
+    """The codes of all refusals in the contract."""
+    return {
+        code
+        for methods in schema["paths"].values()
+        for operation in methods.values()
+        for response in operation["responses"].values()
+        for code in response.get("content", {}).get("application/problem+json", {}).get("examples", {})
+    }
+
+
+def _example(code: str) -> dict[str, Any]:
+    return {"summary": CODES[code].remedy, "value": described(code, CODES[code].remedy, "", EXAMPLE_ID)}

@@ -8,6 +8,7 @@ from dragoman.surfaces.http.shapes import EXAMPLE_ID
 
 _MANIFEST_URL = f"/v1/workspaces/default/manifests/{EXAMPLE_ID}"
 _JOB_URL = f"/v1/jobs/{EXAMPLE_ID}"
+_NEXT = "ZmFpbHVyZXMgMjU"
 _MOMENT = "2026-11-29T20:45:00.000+00:00"
 
 MANIFEST_REQUEST: dict[str, Any] = {
@@ -47,7 +48,7 @@ FAILURE_PAGE: dict[str, Any] = {
             ],
         }
     ],
-    "next": None,
+    "next": _NEXT,
     "total": 1,
 }
 MANIFEST_STATUS: dict[str, Any] = {
@@ -66,6 +67,7 @@ MANIFEST_STATUS: dict[str, Any] = {
     },
     "retryable_failed": 1,
     "cost": {"paid_usd": 0.0123, "paid_tokens": 4100, "at_risk_usd": 0.0, "memory_fields": 9},
+    "publication": {"state": "in_place", "executor": "files:v1", "written": 12, "steps": {"succeeded": 1}},
     "failures": FAILURE_PAGE,
     "created_at": _MOMENT,
     "updated_at": _MOMENT,
@@ -80,15 +82,15 @@ RESULT_PAGE: dict[str, Any] = {
             "fields": {"title": {"text": "התקנה", "via": "ai"}},
         }
     ],
-    "next": None,
+    "next": _NEXT,
 }
 CHOSEN: dict[str, Any] = {"intent_ids": [EXAMPLE_ID]}
 STEERED: dict[str, Any] = {"manifest_id": EXAMPLE_ID, "intents": 1, "status_url": _MANIFEST_URL}
 CANCELED: dict[str, Any] = {"manifest_id": EXAMPLE_ID, "changed": True, "status_url": _MANIFEST_URL}
 REVERTED: dict[str, Any] = {"manifest_id": EXAMPLE_ID, "executions": [EXAMPLE_ID]}
 EXECUTION_PAGE: dict[str, Any] = {
-    "items": [{"execution_id": EXAMPLE_ID, "action": "execute", "state": "SUCCEEDED", "steps": 2}],
-    "next": None,
+    "items": [{"id": EXAMPLE_ID, "action": "execute", "state": "SUCCEEDED", "steps": {"succeeded": 2}}],
+    "next": _NEXT,
 }
 
 BULK_REQUEST: dict[str, Any] = {
@@ -151,7 +153,7 @@ USAGE: dict[str, Any] = {
     "reserved": 0,
     "remaining": 9_995_900,
 }
-CONTROL_REQUEST: dict[str, Any] = {"revision": 2, "paused": True, "canceled": False, "budget": None}
+CONTROL_REQUEST: dict[str, Any] = {"revision": 2, "paused": True, "canceled": False}
 CONTROL: dict[str, Any] = {"revision": 2, "applied": True, "paused": True, "canceled": False}
 DELIVERY_PAGE: dict[str, Any] = {
     "items": [
@@ -160,12 +162,12 @@ DELIVERY_PAGE: dict[str, Any] = {
             "job_id": EXAMPLE_ID,
             "event": "job.completed",
             "state": "dead",
-            "attempt_count": 14,
+            "attempts": 14,
             "response_status": 503,
             "dead_at": _MOMENT,
         }
     ],
-    "next": None,
+    "next": _NEXT,
 }
 REDRIVEN: dict[str, Any] = {"id": EXAMPLE_ID, "state": "pending"}
 EVENT: dict[str, Any] = {

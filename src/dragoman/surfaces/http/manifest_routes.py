@@ -19,7 +19,8 @@ from dragoman.kernel.limits import (
     SMALL_BODY_BYTES_MAX,
 )
 from dragoman.model.identities import Identity
-from dragoman.store.acts import readiness
+from dragoman.model.scopes import Workspace
+from dragoman.store.acts import publications, readiness
 from dragoman.surfaces.http import examples
 from dragoman.surfaces.http.contract import gives, refuses, takes, unchanged
 from dragoman.surfaces.http.shapes import (
@@ -97,10 +98,9 @@ async def get_manifest(
     """Status, counters that sum to the total, money, publication, and the first failures."""
     await see_manifest(services, identity, manifest_id)
     status = await services.views.status(workspace, manifest_id)
-    status["failures"] = _paged(
-        _FAILURES, await services.views.failures(workspace, manifest_id, limit=FAILURES_PAGE)
-    )
-    return tagged(request, status)
+    publication = await services.database.read(publications.publication_of, Workspace(workspace), manifest_id)
+    failures = await services.views.failures(workspace, manifest_id, limit=FAILURES_PAGE)
+    return tagged(request, {**status, "publication": publication, "failures": _paged(_FAILURES, failures)})
 
 
 @router.get(

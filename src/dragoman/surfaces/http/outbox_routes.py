@@ -33,10 +33,10 @@ async def list_deliveries(
     cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=FAILURES_PAGE_MAX)] = FAILURES_PAGE,
 ) -> JSONResponse:
-    """The events of the token's workspace, without texts and secrets."""
-    after = paging.position(_OUTBOX, cursor)
+    """The events of the token's workspace, newest first, without texts and secrets."""
+    before = paging.position(_OUTBOX, cursor)
     found = await services.database.read(
-        delivering.outbox_page, Workspace(identity.workspace), state or "", after, limit
+        delivering.outbox_page, Workspace(identity.workspace), state or "", before, limit
     )
     last = found[-1]["id"] if len(found) == limit else None
     return JSONResponse({"items": found, "next": paging.seal(_OUTBOX, last)})

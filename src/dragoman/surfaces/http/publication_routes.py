@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import JSONResponse
 
+from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import FAILURES_PAGE, FAILURES_PAGE_MAX
 from dragoman.model.identities import Identity
 from dragoman.model.scopes import Workspace
-from dragoman.store.acts import publications, publishing
+from dragoman.store.acts import compensating, publications, steering
 from dragoman.surfaces.http import examples
 from dragoman.surfaces.http.contract import gives, refuses, takes
 from dragoman.surfaces.http.manifest_routes import read_chosen, steered
@@ -42,8 +43,10 @@ async def publish(
     await see_manifest(services, identity, manifest_id)
     chosen = await read_chosen(request)
     count = await services.database.run(
-        publishing.publish, Workspace(workspace), manifest_id, identity.actor, chosen
+        steering.request_publication, Workspace(workspace), manifest_id, chosen
     )
+    if not count:
+        raise CallerError("nothing of these is translated and not yet asked for", "nothing_to_retry")
     return JSONResponse(steered(workspace, manifest_id, intents=count), 202)
 
 
@@ -52,7 +55,7 @@ async def publish(
     status_code=202,
     responses={
         **gives(202, Reverted, "What was published is going to be undone.", examples.REVERTED),
-        **refuses("nothing_to_retry"),
+        **refuses("already_ended", "lease_held", "plan_mismatch"),
     },
 )
 async def revert(
@@ -60,7 +63,7 @@ async def revert(
 ) -> JSONResponse:
     """Put back what stood there before, except where somebody has changed it since."""
     await see_manifest(services, identity, manifest_id)
-    made = await services.database.run(publishing.revert, Workspace(workspace), manifest_id, identity.actor)
+    made = await services.database.run(compensating.revert, Workspace(workspace), manifest_id, identity.actor)
     return JSONResponse({"manifest_id": manifest_id, "executions": made}, 202)
 
 
@@ -76,11 +79,11 @@ async def list_executions(
     cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=FAILURES_PAGE_MAX)] = FAILURES_PAGE,
 ) -> JSONResponse:
-    """What was put in place, what is under way, what failed."""
+    """What was put in place, what is under way, what failed; newest first."""
     await see_manifest(services, identity, manifest_id)
-    after = paging.position(_EXECUTIONS, cursor)
+    before = paging.position(_EXECUTIONS, cursor)
     found = await services.database.read(
-        publications.executions_of, Workspace(workspace), manifest_id, after, limit
+        publications.executions_of, Workspace(workspace), manifest_id, before, limit
     )
-    last = found[-1]["execution_id"] if len(found) == limit else None
+    last = found[-1]["id"] if len(found) == limit else None
     return JSONResponse({"items": found, "next": paging.seal(_EXECUTIONS, last)})

@@ -161,7 +161,7 @@ class Reverted(_Answer):
 
 
 class ExecutionPage(_Answer):
-    """Executions of a manifest's publications, in the order in which they were made."""
+    """Executions of a manifest's publications, newest first."""
 
     items: list[dict[str, Any]]
     next: Next
@@ -283,7 +283,7 @@ class Received(_Answer):
 
 
 class DeliveryPage(_Answer):
-    """Events on their way out, oldest first; no secret, no text."""
+    """Events on their way out, newest first; no secret, no text."""
 
     items: list[dict[str, Any]]
     next: Next
