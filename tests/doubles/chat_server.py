@@ -13,7 +13,7 @@ name or an object `{"act": name, …}`:
     echo           the source texts
     omit           without the item at `index`            duplicate   the item at `index` twice
     length         finish_reason length, the JSON cut inside the item at `index`
-    raw            `content` as the message's content      garbage     200, and no JSON
+    garbage        200, and no JSON
     status         `status`, `body`, `headers`             slow_down   429, Retry-After `retry_after`
     spend_limit    429 insufficient_quota                  content_filter  400 content_filter
     refusal        200 with a refusal                      stop_filter 200 with finish_reason content_filter
@@ -21,8 +21,9 @@ name or an object `{"act": name, …}`:
     close, reset   the connection ends after the request was read, by FIN or RST
     cut            the head and a `share` of the body, then the connection ends
 
-`seconds` on any act waits before the answer. `rules` come before the acts and take no turn of theirs:
-`{"contains": text, "act": …}` for questions with such a text, `{"items_over": n, "act": …}` for larger ones.
+`seconds` on any act waits before the answer, `content` takes the place of the message's content. `rules`
+come before the acts and take no turn of theirs: `{"contains": text, "act": …}` for questions with such a
+text, `{"items_over": n, "act": …}` for larger ones.
 """
 
 from __future__ import annotations
@@ -225,7 +226,7 @@ class ChatServer:
         }
 
     def _content(self, act: Mapping[str, Any], question: Mapping[str, Any]) -> str:
-        if act["act"] == "raw":
+        if "content" in act:
             return str(act["content"])
         items = [
             {"id": item["id"], "text": self._translated(act, item["text"], question["target_locale"])}

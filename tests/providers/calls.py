@@ -24,12 +24,13 @@ QUESTION = CompletionRequest(
     (PromptItem("k2", "Save ⟦1⟧"), PromptItem("a7", "Cancel"), PromptItem("q9", "Message list")),
     tone="plain",
 )
+KEY = "sk-a-secret-of-a-good-length"
 NOWHERE = "http://127.0.0.1:9/v1"
 """For providers that are never to send."""
 
 
 def make_chat(
-    url: str = NOWHERE, vendor: Vendor = ANY, key: str | None = "sk-secret", *, priced: bool = True
+    url: str = NOWHERE, vendor: Vendor = ANY, key: str | None = KEY, *, priced: bool = True
 ) -> ChatProvider:
     tariff = Flat(Decimal("0.15"), Decimal("0.60"))
     return ChatProvider(

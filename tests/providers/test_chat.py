@@ -14,9 +14,9 @@ from dragoman.kernel import limits
 from dragoman.kernel.errors import LocaleError, SettingsError
 from dragoman.model.completions import Usage
 from dragoman.providers.chat import ChatProvider
-from dragoman.providers.vendors import OPENAI
+from dragoman.providers.vendors import AZURE, OPENAI
 from tests.doubles.chat_server import ChatServer, Script
-from tests.providers.calls import NOWHERE, QUESTION, closing, make_chat, one_call, send, status
+from tests.providers.calls import KEY, NOWHERE, QUESTION, closing, make_chat, one_call, send, status
 
 
 def test_the_last_user_message_is_the_question_and_the_stable_part_comes_first() -> None:
@@ -45,7 +45,7 @@ def test_the_body_arrives_as_rendered_and_the_attempts_id_in_a_header() -> None:
             await provider.close()
             (seen,) = server.calls
             assert (seen.body, seen.attempt_id) == (body, "attempt-1")
-            assert seen.headers["authorization"] == "Bearer sk-secret"
+            assert seen.headers["authorization"] == f"Bearer {KEY}"
 
     asyncio.run(run())
 
@@ -109,11 +109,29 @@ def test_a_priced_provider_without_a_key_sends_nothing_and_says_so() -> None:
 
 
 def test_a_key_that_a_server_echoes_is_taken_out_of_message_and_bytes() -> None:
-    echo = {"error": {"message": "wrong key sk-secret given"}}
-    answer, _, _ = one_call(Script(acts=[status(401, echo)]))
-    assert answer.outcome == "REJECTED"
-    assert "sk-secret" not in answer.message
-    assert b"sk-secret" not in (answer.body or b"")
+    echo = {"error": {"message": f"wrong key {KEY} given"}}
+    for code in (401, 200):
+        answer, _, _ = one_call(Script(acts=[status(code, echo)]))
+        assert KEY not in answer.message
+        assert KEY.encode() not in (answer.body or KEY.encode())
+
+
+def test_a_word_that_a_local_server_takes_as_its_key_stays_in_the_translations() -> None:
+    async def run() -> bytes | None:
+        async with ChatServer(Script(dictionary={"Cancel": "Abbrechen"})) as server:
+            return (await send(make_chat(server.url, key="Abbrechen"))).body
+
+    assert b"Abbrechen" in (asyncio.run(run()) or b"")
+
+
+def test_azure_takes_the_key_in_a_header_of_its_own() -> None:
+    async def run() -> None:
+        async with ChatServer(Script(known_headers=True)) as server:
+            await send(make_chat(server.url, AZURE))
+            assert server.calls[0].headers["api-key"] == KEY
+            assert "authorization" not in server.calls[0].headers
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize(
@@ -210,9 +228,13 @@ def test_the_price_table_knows_cached_tokens() -> None:
         ({"act": "length", "index": 0}, "length", []),
         ("refusal", "refused", []),
         ("stop_filter", "refused", []),
-        ({"act": "raw", "content": "I am sorry, no JSON today."}, "unreadable", []),
-        ({"act": "raw", "content": '```json\n{"items":[{"id":"k2","text":"x"}]}\n```'}, "complete", ["k2"]),
-        ({"act": "raw", "content": '{"items":[{"id":"k2","text":"x"},{"id"'}, "unreadable", ["k2"]),
+        ({"act": "translate", "content": "I am sorry, no JSON today."}, "unreadable", []),
+        (
+            {"act": "translate", "content": '```json\n{"items":[{"id":"k2","text":"x"}]}\n```'},
+            "complete",
+            ["k2"],
+        ),
+        ({"act": "translate", "content": '{"items":[{"id":"k2","text":"x"},{"id"'}, "unreadable", ["k2"]),
     ],
 )
 def test_each_way_in_which_an_answer_ends_is_read_as_far_as_it_goes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import ssl
 from typing import Any
@@ -33,7 +34,7 @@ BROKEN = [
     (status(502, ENVELOPE), failures.CONNECTION_UNKNOWN),
     (status(504, ENVELOPE), failures.TIMEOUT_UNKNOWN),
     (status(408, ENVELOPE), failures.TIMEOUT_UNKNOWN),
-    (status(307, "", Location="/v1/elsewhere"), failures.CONNECTION_UNKNOWN),
+    (status(307, "", Location="/v1/chat/completions"), failures.CONNECTION_UNKNOWN),
     *[(act, failures.CONNECTION_UNKNOWN) for act in UNATTRIBUTED],
 ]
 
@@ -92,14 +93,37 @@ def test_a_server_that_never_answers_leaves_the_attempt_unknown() -> None:
 
 
 def test_the_bytes_of_a_cut_answer_are_kept_and_its_whole_items_read() -> None:
-    whole, _, provider = one_call(Script())
+    whole, _, provider = one_call(Script(dictionary={"Cancel": "Schließen 😀"}))
     assert whole.body
-    for share in (0.2, 0.3, 0.4, 0.45, 0.5, 0.6, 0.99):
-        cut, _, _ = one_call(Script(acts=[{"act": "cut", "share": share}]))
-        assert cut.body == whole.body[: int(len(whole.body) * share)]
-        items = provider.read(cut.body).items
-        assert items == provider.read(whole.body).items[: len(items)]
-    assert len(items) == 3
+    content = json.loads(whole.body)["choices"][0]["message"]["content"]
+    ends = [at + 1 for at, sign in enumerate(content) if sign == "}"][: len(QUESTION.items)]
+    begin = whole.body.index(b'"content": "') + len(b'"content": ')
+    complete_at = [begin + len(json.dumps(content[:end])) - 1 for end in ends]
+    for length in range(begin, complete_at[-1] + 2):  # also in the middle of an escape
+        found = provider.read(whole.body[:length]).items
+        assert len(found) == sum(at <= length for at in complete_at)
+    cut, _, _ = one_call(Script(acts=[{"act": "cut", "content": content, "share": 0.5}]))
+    assert cut.body == whole.body[: len(whole.body) // 2]
+
+
+def test_a_long_answer_that_is_cut_is_kept_to_its_last_byte() -> None:
+    content = "x" * 1_000_000
+    whole, _, _ = one_call(Script(acts=[{"act": "translate", "content": content}]))
+    cut, _, _ = one_call(Script(acts=[{"act": "cut", "content": content, "share": 0.9}]))
+    assert whole.body
+    assert cut.body == whole.body[: int(len(whole.body) * 0.9)]
+
+
+def test_a_connection_that_breaks_when_it_is_used_again_leaves_the_attempt_unknown() -> None:
+    async def run() -> tuple[list[str], int]:
+        async with ChatServer(["translate", "close"]) as server:
+            provider = make_chat(server.url)
+            body = provider.render(QUESTION)
+            answers = [await provider.send(body, attempt, 20) for attempt in ("attempt-1", "attempt-2")]
+            await provider.close()
+            return [answer.outcome for answer in answers], len({seen.client_port for seen in server.calls})
+
+    assert asyncio.run(run()) == (["SUCCEEDED", "CONNECTION_UNKNOWN"], 1)
 
 
 def test_a_body_that_stalls_after_its_beginning_is_kept_too() -> None:

@@ -60,6 +60,7 @@ _REPLY_FORMAT: Mapping[str, object] = {
 
 _OUTPUT_TOKENS_FLOOR = 1_024  # thinking and the frame of the reply
 _OUTPUT_TOKENS_PER_ITEM = 32
+_KEY_CHARS_OF_A_SECRET = 16
 _CONTENT = re.compile(r'"content"\s*:\s*"')
 _ESCAPES_MAX = 6  # characters of the longest JSON escape, which a cut may have split
 
@@ -202,12 +203,12 @@ class ChatProvider:
     def _usage(self, said: Mapping[str, object]) -> Usage:
         used = said.get("usage")
         counted = used if isinstance(used, dict) else {}
-        prompt, output = (
-            exchange.tokens(counted.get("prompt_tokens")),
-            exchange.tokens(counted.get("completion_tokens")),
-        )
+        prompt = exchange.tokens(counted.get("prompt_tokens"))
+        output = exchange.tokens(counted.get("completion_tokens"))
         details = counted.get("prompt_tokens_details")
-        cached = exchange.tokens(details.get("cached_tokens")) if isinstance(details, dict) else 0
+        cached = (
+            min(exchange.tokens(details.get("cached_tokens")), prompt) if isinstance(details, dict) else 0
+        )
         total = exchange.tokens(counted.get("total_tokens")) or prompt + output
         created = exchange.tokens(said.get("created"))
         return Usage(prompt, output, cached, total, self._tariff.microusd(prompt, output, cached, created))
@@ -226,15 +227,16 @@ def _listed(body: bytes) -> list[dict[str, object]]:
 
 
 def _without(key: str, answer: ProviderAnswer) -> ProviderAnswer:
-    """An answer that echoes our key loses it before anybody can keep it."""
-    body = answer.body
-    if not key or (key not in answer.message and (body is None or key.encode() not in body)):
+    """An answer that echoes our key loses it before anybody can keep it.
+
+    Bytes are touched only for a key that no text can hold by chance: local servers take any word as key.
+    """
+    if not key:
         return answer
-    return replace(
-        answer,
-        message=answer.message.replace(key, "[key]"),
-        body=None if body is None else body.replace(key.encode(), b"[key]"),
-    )
+    body = answer.body
+    if body is not None and len(key) >= _KEY_CHARS_OF_A_SECRET:
+        body = body.replace(key.encode(), b"[key]")
+    return replace(answer, message=answer.message.replace(key, "[key]"), body=body)
 
 
 def _broken_content(answer: bytes) -> str:

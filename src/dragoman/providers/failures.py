@@ -223,6 +223,8 @@ def _reference(sent: Sent, known_headers: Collection[str]) -> str:
 
 
 def _told(error: BaseException | None) -> str:
+    if isinstance(error, TimeoutError) and not str(error):
+        return "no answer before the deadline"
     return sanitize(f"{type(error).__name__}: {error}" if error else "no answer")
 
 
