@@ -98,6 +98,8 @@ class Loop:
     copies: int = 1
     wakes: bool = True
     """Whether work done here may have made work for other loops."""
+    listens: bool = False
+    """Whether the step itself waits for somebody else's hint: such a loop is never counted as busy."""
 
 
 @dataclass(slots=True)
@@ -111,42 +113,47 @@ class Workers:
     anything.
     """
 
-    def __init__(self, loops: Sequence[Loop], keeper: Keeper) -> None:
-        self._loops = loops
+    def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
-        self._states: list[_State] = []
+        self._states: list[tuple[Loop, _State]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
+        self._listening: set[str] = set()
 
-    def start(self) -> None:
-        """Start all loops and the renewal of leases in the running event loop."""
+    def start(self, loops: Sequence[Loop]) -> None:
+        """Start these loops, and the renewal of leases, in the running event loop."""
         self._stopping = False
         self._tasks = [asyncio.create_task(self._keeper.run(), name="renewal")]
-        for loop in self._loops:
+        self._listening = {loop.name for loop in loops if loop.listens}
+        for loop in loops:
             for _ in range(loop.copies):
                 state = _State()
-                self._states.append(state)
+                self._states.append((loop, state))
                 self._tasks.append(asyncio.create_task(self._run(loop, state), name=loop.name))
+
+    async def hint(self) -> None:
+        """`wake` for those who await."""
+        self.wake()
 
     def wake(self) -> None:
         """Let every loop look now."""
-        for state in self._states:
-            state.busy = True
+        for loop, state in self._states:
+            state.busy = not loop.listens
             state.event.set()
 
     @property
     def idle(self) -> bool:
         """Whether every loop has looked since it was last woken and found nothing."""
-        return not any(state.busy for state in self._states)
+        return not any(state.busy for _, state in self._states)
 
     async def stop(self, grace_seconds: float = 10.0) -> None:
         """Claim nothing more, let running steps end within the grace, then cancel them."""
         self._stopping = True
         self.wake()
-        renewal, *steps = self._tasks
+        steps = [task for task in self._tasks[1:] if task.get_name() not in self._listening]
         if steps:
             await asyncio.wait(steps, timeout=grace_seconds)
-        for task in (*steps, renewal):
+        for task in reversed(self._tasks):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
@@ -155,7 +162,7 @@ class Workers:
     async def _run(self, loop: Loop, state: _State) -> None:
         while not self._stopping:
             state.event.clear()
-            state.busy = True
+            state.busy = not loop.listens
             if await self._step(loop):
                 if loop.wakes:
                     self.wake()

@@ -120,7 +120,16 @@ class _Reading:
         self._local = local
 
     def submission(self, said: Mapping[str, Any]) -> Submission:
-        known = ("submissionId", "clientJobId", "sourceLang", "tone", "options", "callbackUrl", "items")
+        known = (
+            "submissionId",
+            "clientJobId",
+            "project",
+            "sourceLang",
+            "tone",
+            "options",
+            "callbackUrl",
+            "items",
+        )
         _only(said, known, "$")
         source = locales.canonical(_text(said.get("sourceLang"), "$.sourceLang", 1, limits.LOCALE_CHARS_MAX))
         return Submission(
@@ -130,6 +139,7 @@ class _Reading:
             callback_url=self._callback_url(said.get("callbackUrl")),
             options=self._options(said.get("options"), _text(said.get("tone") or "", "$.tone", 0, 255)),
             items=self._items(said.get("items"), source),
+            project=_text(said.get("project") or "", "$.project", 0, 128),
         )
 
     def _callback_url(self, said: Any) -> str:

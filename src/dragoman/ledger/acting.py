@@ -12,26 +12,15 @@ answer that comes to a worker whose fence is stale is still written down: the le
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from dragoman.kernel.clock import MICROSECONDS
 from dragoman.model.contracts import Family
 from dragoman.model.effects import Answer, Outgoing
+from dragoman.store.database import Database
 
 T = TypeVar("T")
 S = TypeVar("S")
-
-
-class Database(Protocol):
-    """What the ledger needs of the store: transactions, and the database's time."""
-
-    async def run(self, act: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Run one act in one transaction."""
-        ...
-
-    def now(self) -> int:
-        """Database time in microseconds."""
-        ...
 
 
 class Ledger:
@@ -56,7 +45,7 @@ class Ledger:
         """
         outgoing = await self._database.run(begin, *begin_args)
         if not isinstance(outgoing, Outgoing):
-            return outgoing  # type: ignore[no-any-return]
+            return outgoing
         return await self.deliver(family, outgoing, settle, settle_args)
 
     async def deliver(
@@ -64,8 +53,7 @@ class Ledger:
     ) -> T:
         """Send an attempt that an earlier transaction of this very process has begun, then settle it."""
         answer = await self._send(self._families[family], outgoing)
-        settled: T = await self._database.run(settle, outgoing, answer, *settle_args)
-        return settled
+        return await self._database.run(settle, outgoing, answer, *settle_args)
 
     async def inquire(self, family: str, outgoing: Outgoing, deadline_seconds: float) -> Answer | None:
         """Ask what became of an attempt; None where nothing can be asked or nothing is known."""

@@ -53,7 +53,7 @@ class JobOptions:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submission's body, read and found valid; locales are canonical."""
+    """A submission's body, read and found valid; locales are canonical. `project` may be empty."""
 
     id: str
     client_job_id: str
@@ -61,6 +61,7 @@ class Submission:
     callback_url: str
     options: JobOptions
     items: tuple[SubmittedItem, ...]
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)

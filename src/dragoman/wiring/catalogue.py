@@ -14,7 +14,7 @@ from dragoman.content.formats.json_catalogue import JsonCatalogue
 from dragoman.content.formats.markdown import Markdown
 from dragoman.kernel.errors import SettingsError
 from dragoman.model.contracts import Format, Provider
-from dragoman.providers.apertium import Apertium, ApertiumServer, installed_pairs
+from dragoman.providers.apertium import installed_pairs
 from dragoman.providers.chat import ChatProvider
 from dragoman.providers.pseudo import PseudoProvider
 from dragoman.providers.rehearsal import RehearsalProvider
@@ -39,7 +39,7 @@ def provider_settings(settings: Settings, base_url: str = "") -> Mapping[str, Pr
     return {
         "pseudo": ProviderSettings(protocol="pseudo"),
         "rehearsal": ProviderSettings(protocol="rehearsal"),
-        "apertium": ProviderSettings(protocol="apertium", base_url=os.environ.get("APERTIUM_BASE_URL", "")),
+        "apertium": ProviderSettings(protocol="apertium"),
         "openai": ProviderSettings(
             protocol="chat", model=_OPENAI_MODEL, base_url=openai_url, key_variable="OPENAI_API_KEY"
         ),
@@ -57,6 +57,17 @@ def credentials_missing(chosen: ProviderSettings) -> bool:
     if not chosen.key_variable or os.environ.get(chosen.key_variable):
         return False
     return chosen.requires_key if chosen.requires_key is not None else chosen.base_url == _OPENAI_URL
+
+
+def key_is_set(chosen: ProviderSettings) -> bool:
+    """Whether the environment holds a provider's key."""
+    return bool(chosen.key_variable and os.environ.get(chosen.key_variable))
+
+
+def credentials_held(settings: Settings) -> list[str]:
+    """The credential references that this process can honour: names of variables, never their values."""
+    known = provider_settings(settings).values()
+    return sorted({chosen.key_variable for chosen in known if key_is_set(chosen)})
 
 
 def _factory(name: str, chosen: ProviderSettings) -> Factory:
@@ -86,12 +97,10 @@ def _make(name: str, chosen: ProviderSettings, model: str) -> Provider:
             priced=chosen.priced,
             locales=chosen.locales,
         )
-    return _apertium(name, chosen)
+    return _apertium(name)
 
 
-def _apertium(name: str, chosen: ProviderSettings) -> Provider:
-    if chosen.base_url:
-        return ApertiumServer(name, chosen.base_url, locales.choose_code)
+def _apertium(name: str) -> Provider:
     if shutil.which("apertium") is None:
         raise SettingsError("apertium is not installed here: `apt-get install apertium apertium-eng-spa`")
-    return Apertium(name, installed_pairs(), locales.choose_code)
+    return ApertiumProvider(name, installed_pairs(), locales.choose_code)

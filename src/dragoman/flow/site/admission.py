@@ -89,6 +89,7 @@ class Admission:
     ) -> Admitted:
         """Admit canonical pairs under frozen settings; wakes a worker after the commit."""
         self._refuse_foreign(caller, pairs, self._source_of(settings))
+        settings = {**settings, "project": project}
         frozen = canonical.encode(dict(settings)).decode("utf-8")
         project_id = await self._database.run(
             admitting.register_project, caller.workspace, project, _project_settings(settings)

@@ -14,13 +14,15 @@ from dragoman.kernel import canonical, signing
 from dragoman.kernel.errors import CallerError, OutsideError
 from dragoman.kernel.identity import sha256
 from dragoman.model.contracts import EngineClient
-from dragoman.model.events import Delivery, event_of, pages_needed
+from dragoman.model.events import EVENTS, Delivery, event_of, pages_needed
 from dragoman.model.intents import JobEvent
 from dragoman.store.acts import settling
 from dragoman.store.database import Database
 
 _PAGE_SECONDS = 20.0
 _RECEIPTS_PER_STEP = 20
+_DELIVERY_ID_CHARS_MAX = 255
+_OBJECT_REF_CHARS_MAX = 191
 
 
 class Callbacks:
@@ -39,7 +41,8 @@ class Callbacks:
     async def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
         """Take one callback in; gives the HTTP status of the answer: 200 applied or stale, 202 kept.
 
-        Raises `CallerError`: `unauthorized`, `invalid_json`, `callback_contradiction`.
+        Raises `CallerError`: `unauthorized`, `invalid_json`, `invalid_request` for an event that is not known
+        or not complete, `callback_contradiction`.
         """
         now_seconds = self._database.now() // 1_000_000
         signing.verify(self._secrets(), headers, body, now_seconds)
@@ -88,15 +91,18 @@ class Callbacks:
 
     def _delivery(self, body: bytes, headers: Mapping[str, str], event: Mapping[str, Any]) -> Delivery:
         lowered = {name.lower(): value for name, value in headers.items()}
-        event_id = lowered.get("webhook-id", "")
-        if not event_id:
-            raise CallerError("the delivery id header is missing", place="webhook-id")
+        event_id = lowered.get(signing.WEBHOOK_ID) or lowered.get(signing.DELIVERY_ID.lower(), "")
+        if not 0 < len(event_id) <= _DELIVERY_ID_CHARS_MAX or not event_id.isascii():
+            raise CallerError("the delivery id is missing or too long", place=signing.WEBHOOK_ID)
+        if event.get("event") not in EVENTS:
+            raise CallerError(f"event must be one of {', '.join(sorted(EVENTS))}", place="event")
+        told = event_of(event)
         return Delivery(
             workspace=self._workspace,
             family="submission",
             event_id=event_id,
-            object_ref=str(event.get("submission_id", "")),
-            event_sequence=int(event.get("event_sequence", 0)),
+            object_ref=told.submission_id[:_OBJECT_REF_CHARS_MAX],
+            event_sequence=told.event_sequence,
             fingerprint=sha256(body),
             body=body.decode("utf-8"),
         )

@@ -126,6 +126,7 @@ def body_head(manifest_id: str, settings: Mapping[str, Any], callback_url: str) 
     }
     head: dict[str, Any] = {
         "clientJobId": manifest_id,
+        "project": settings.get("project", "default"),
         "sourceLang": settings["source_locale"],
         "options": {name: value for name, value in options.items() if value not in ("", None)},
     }

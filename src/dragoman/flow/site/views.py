@@ -11,7 +11,7 @@ from dragoman.kernel.clock import iso
 from dragoman.kernel.errors import CODES
 from dragoman.kernel.limits import FAILURES_PAGE, ITEMS_PAGE
 from dragoman.model.scopes import Workspace
-from dragoman.store.acts import viewing
+from dragoman.store.acts import following, publications, viewing
 from dragoman.store.database import Database
 from dragoman.store.transaction import Row, Tx
 
@@ -46,6 +46,14 @@ class Views:
         """Open intents with the reason for which they wait, and until when."""
         return await self._database.read(_waiting, Workspace(workspace), manifest_id, limit)
 
+    async def next_due(self, workspace: str, manifest_id: str) -> int | None:
+        """The earliest instant (microseconds) at which something of a manifest moves by itself."""
+        return await self._database.read(following.next_due, Workspace(workspace), manifest_id)
+
+    async def written(self, workspace: str, manifest_id: str) -> list[dict[str, Any]]:
+        """The targets that a manifest wrote and did not take back, each with the target's receipt."""
+        return await self._database.read(following.written_targets, Workspace(workspace), manifest_id)
+
 
 def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
     manifest = viewing.manifest_row(tx, scope, manifest_id)
@@ -59,6 +67,7 @@ def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
         "retryable_failed": retryable,
         "fields": viewing.field_split(tx, manifest.id),
         "cost": _cost(tx, scope, manifest.id),
+        "publication": publications.publication_of(tx, scope, manifest.id),
         "created_at": iso(manifest.created_at),
         "updated_at": iso(manifest.updated_at),
         "completed_at": iso(manifest.completed_at),

@@ -93,6 +93,16 @@ def totals(tx: Tx, manifest_id: str) -> dict[str, int]:
     return {name: int(getattr(row, name)) for name in names}
 
 
+def agree(tx: Tx, manifest_id: str) -> bool:
+    """Whether the stored counts of every shard equal a recount."""
+    stored = tx.all(sa.select(_SHARDS).where(_SHARDS.c.manifest_id == manifest_id))
+    return all(
+        {name: getattr(row, name) for name in counts} == counts
+        for row in stored
+        for counts in [_count(tx, manifest_id, row.shard)]
+    )
+
+
 def end_manifest(tx: Tx, manifest_id: str) -> bool:
     """End the manifest if all its intents are terminal and its total is known; True only for the one that
     did it.

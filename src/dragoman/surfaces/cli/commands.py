@@ -142,7 +142,7 @@ def _add_manifest_commands(cli: typer.Typer) -> None:
 
     @cli.command()
     def revert(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
-        """Take a manifest's files back to what stood there before; what people changed since is left alone."""
+        """Take a manifest's files back to what stood there; what people changed since is left alone."""
         run(lambda settings: steering.revert(settings, manifest, as_json), as_json, database_url=db)
 
 

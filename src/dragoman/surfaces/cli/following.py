@@ -19,30 +19,28 @@ _PAGE = 100
 
 
 async def follow(services: Services, manifest_id: str, console: Console, live: bool, stay: bool) -> bool:
-    """Watch until the manifest has ended and is published; False when it waits and `stay` is not asked for."""
+    """Watch until the manifest has ended and is published; False when it waits and we do not `stay`."""
     with _bar(console, live) as bar:
         task = bar.add_task("translating", total=None, note="")
         while True:
             status = await services.views.status(services.settings.workspace, manifest_id)
             _move(bar, task, status)
-            if await _is_over(services, status):
+            if _is_over(status):
                 return True
             if not stay and await _waits(services, manifest_id):
                 return False
             await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def _is_over(services: Services, status: dict[str, Any]) -> bool:
-    if status["completed_at"] is None:
-        return False
-    return not await services.publication_is_open(status["manifest_id"])
+def _is_over(status: dict[str, Any]) -> bool:
+    return status["completed_at"] is not None and status["publication"]["state"] not in ("queued", "running")
 
 
 async def _waits(services: Services, manifest_id: str) -> bool:
     """Whether nothing can move without a person, money, or a named time more than a minute away."""
     if not services.workers.idle:
         return False
-    due_at = await services.next_due(manifest_id)
+    due_at = await services.views.next_due(services.settings.workspace, manifest_id)
     later = due_at is None or due_at > services.database.now() + _NAMED_TIME_SECONDS * MICROSECONDS
     return later and services.workers.idle
 
@@ -74,17 +72,24 @@ async def report(services: Services, manifest_id: str, explain: bool = False) ->
     workspace = services.settings.workspace
     status = await services.views.status(workspace, manifest_id)
     failures = await _all(lambda after: services.views.failures(workspace, manifest_id, after, _PAGE))
-    written = await services.written(manifest_id)
+    written = await services.views.written(workspace, manifest_id)
+    problems = status["publication"]["problems"]
     return Report(
         manifest_id=manifest_id,
         status=status["status"],
         counts=status["counts"],
         cost=status["cost"],
-        outputs=sorted(item["target"] for item in written["steps"]),
-        failures=[*failures, *written["problems"]],
+        outputs=sorted(item["target"] for item in written),
+        failures=[*failures, *(_unpublished(problem) for problem in problems)],
         waiting=await services.views.waiting(workspace, manifest_id),
-        edits={item["target"]: item["edits"] for item in written["steps"]} if explain else None,
+        edits={item["target"]: item["receipt"] for item in written} if explain else None,
     )
+
+
+def _unpublished(problem: dict[str, Any]) -> dict[str, Any]:
+    """A translation that is here and not in place, in the words of a failure."""
+    named = {"document": "", "locale": "", "retryable": False, "fields": [], **problem}
+    return {**named, "message": f"{named.get('target', '')}: {problem['message'] or problem['remedy']}"}
 
 
 async def _all(page_from: Callable[[int], Any]) -> list[dict[str, Any]]:

@@ -107,7 +107,7 @@ def _show_waiting(console: Console, report: Report) -> None:
 
 
 _RELEASE = {
-    "waiting_unknown": "Nobody knows whether these calls were paid; --on-unknown resend:unlimited pays them again.",
+    "waiting_unknown": "Nobody knows whether they were paid; --on-unknown resend:unlimited pays them again.",
     "waiting_budget": "Raise the budget; the work goes on by itself.",
     "waiting_provider": "The provider asks to wait; the work goes on by itself, or stay with --wait.",
 }
@@ -129,5 +129,6 @@ def _show_summary(console: Console, report: Report) -> None:
     if cost["wasted_tokens"]:
         told += f"; wasted {cost['wasted_tokens']} tokens"
     if cost["at_risk_calls"]:
-        told += f"; at risk {cost['at_risk_calls']} calls, {cost['at_risk_tokens']} tokens, ${cost['at_risk_usd']:.4f}"
+        told += f"; at risk {cost['at_risk_calls']} calls, {cost['at_risk_tokens']} tokens"
+        told += f", ${cost['at_risk_usd']:.4f}"
     console.print(told, markup=False)

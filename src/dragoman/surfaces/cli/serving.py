@@ -13,10 +13,12 @@ from rich.console import Console
 
 from dragoman.kernel.errors import CallerError, StoreError
 from dragoman.kernel.identity import secret, sha256
+from dragoman.model.scopes import Workspace
 from dragoman.store import migrate as migrations
-from dragoman.store.acts import access
+from dragoman.store.acts import access, examining
 from dragoman.surfaces.cli.report import FAILED
-from dragoman.wiring.services import ROLES, opened
+from dragoman.wiring.rounds import ROLES, opened
+from dragoman.wiring.services import Services
 from dragoman.wiring.settings import Settings
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -25,12 +27,22 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 async def serve(settings: Settings, build: Callable[..., Any], host: str, port: int) -> int:
     """The HTTP API and all workers, until stopped; prints the first token once."""
     async with opened(settings) as services:
-        token = await services.first_token()
+        token = await _first_token(services)
         if token:
             Console(stderr=True).print(f"first token (shown once): {token}", markup=False, highlight=False)
         config = uvicorn.Config(build(services), host=host, port=port, log_level="warning", access_log=False)
         await uvicorn.Server(config).serve()
     return 0
+
+
+async def _first_token(services: Services) -> str:
+    """A token with every capability, on the first start only; empty afterwards."""
+    scope = Workspace(services.settings.workspace)
+    if await services.database.read(access.list_tokens, scope):
+        return ""
+    token = secret()
+    await services.database.run(access.create_token, scope.id, "owner", sha256(token), access.CAPABILITIES)
+    return token
 
 
 async def work(settings: Settings, roles: Sequence[str]) -> int:
@@ -82,7 +94,7 @@ async def doctor(settings: Settings, as_json: bool) -> int:
     """What is wrong, each with what to do; exit code 3 when something is."""
     try:
         async with opened(settings, roles=()) as services:
-            findings = await services.findings()
+            findings = await services.database.read(examining.findings)
     except StoreError as error:
         findings = [{"problem": error.message, "remedy": error.remedy}]
     if as_json:

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from dragoman.model.scopes import Workspace
+from dragoman.store.acts import compensating
 from dragoman.surfaces.cli.following import follow, report
 from dragoman.surfaces.cli.report import Report, show
-from dragoman.wiring.services import Services, opened
+from dragoman.wiring.rounds import opened
+from dragoman.wiring.services import Services
 from dragoman.wiring.settings import Settings
 
 _OWNER = "local"
@@ -48,7 +50,9 @@ async def cancel(settings: Settings, manifest_id: str, as_json: bool) -> int:
 async def revert(settings: Settings, manifest_id: str, as_json: bool) -> int:
     """Take files back, and say what was left alone."""
     async with opened(settings) as services:
-        await services.revert(Workspace(settings.workspace), manifest_id, _OWNER)
+        scope = Workspace(settings.workspace)
+        await services.database.run(compensating.revert, scope, manifest_id, _OWNER)
+        services.workers.wake()
         return await _finish(services, manifest_id, as_json)
 
 

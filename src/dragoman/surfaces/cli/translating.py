@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from dragoman.content import locales
+from dragoman.content.sources.folder import find
 from dragoman.kernel import canonical
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE
@@ -26,7 +27,8 @@ from dragoman.surfaces.cli.following import follow, report
 from dragoman.surfaces.cli.report import INTERRUPTED
 from dragoman.surfaces.cli.steering import tell
 from dragoman.wiring import catalogue
-from dragoman.wiring.services import Services, find_sources, opened
+from dragoman.wiring.rounds import opened
+from dragoman.wiring.services import Services
 from dragoman.wiring.settings import Settings
 
 _OWNER = "local"
@@ -98,15 +100,21 @@ def plan(settings: Settings, asked: Asked) -> Order:
         raise CallerError(f"{source_locale} is the source locale", "source_is_target", place="--to")
     provider, _, model = (asked.provider or default_provider(settings)).partition(":")
     _refuse_provider(settings, provider, asked.base_url)
-    found = find_sources(settings, [Path(path) for path in asked.paths], asked.out, source_locale, targets)
+    found = find(
+        settings.root,
+        [Path(path) for path in asked.paths],
+        extensions={extension for form in catalogue.formats() for extension in form.extensions},
+        pattern=asked.out,
+        source_locale=source_locale,
+        target_locales=targets,
+    )
     frozen = {
         "source_locale": source_locale,
         "mode": asked.mode,
         "provider": provider,
         "model": model,
-        "root": str(settings.root),
-        "out": found.pattern,
-        "paths": dict(found.bases),
+        "root": str(settings.root.absolute()),
+        "templates": dict(found.templates),
         "executor": "dry-run:v1" if asked.dry_run else "files:v1",
         "partial": "auto",
         "publish": "auto",
@@ -116,7 +124,7 @@ def plan(settings: Settings, asked: Asked) -> Order:
         "batch_size": settings.batch_size,
         "concurrency": settings.concurrency,
     }
-    pairs = tuple(sorted((document, locale) for document in found.bases for locale in targets))
+    pairs = tuple(sorted((document, locale) for document in found.templates for locale in targets))
     return Order(settings.project or settings.root.name or "default", pairs, frozen)
 
 

@@ -1,0 +1,121 @@
+"""Read-only questions of somebody who waits for a manifest: what is due next, and what was put in place."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import sqlalchemy as sa
+
+from dragoman.machines.tables import COMMAND, INTENT, JOB, OUTBOX, RECEIPT, REQUEST, SUBMISSION
+from dragoman.model.scopes import Workspace
+from dragoman.store.rows import manifests
+from dragoman.store.schema import engine, publishing, site
+from dragoman.store.transaction import Tx
+
+_INTENTS, _SUBMISSIONS, _RECEIPTS, _SHARDS = site.intents, site.submissions, site.receipts, site.shards
+_JOBS, _OUTBOX = engine.jobs, engine.outbox
+_REQUESTS, _PLAN_STEPS = publishing.publication_requests, publishing.plan_steps
+_EXECUTIONS, _STEPS = publishing.executions, publishing.publication_steps
+_COMMANDS = publishing.publication_commands
+
+
+def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
+    """The earliest instant at which something of a manifest moves by itself; None where nothing will.
+
+    Work that another live process holds is due when its lease would end.
+    """
+    job_ids = sa.select(_JOBS.c.id).where(_JOBS.c.workspace == scope.id, _JOBS.c.client_job_id == manifest_id)
+    runs = sa.select(_EXECUTIONS.c.id).where(_EXECUTIONS.c.manifest_id == manifest_id)
+    submissions = sa.select(_SUBMISSIONS.c.id).where(_SUBMISSIONS.c.manifest_id == manifest_id)
+    questions: list[tuple[sa.Column[Any], list[sa.ColumnElement[bool]]]] = [
+        (
+            _INTENTS.c.next_attempt_at,
+            [_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.state.in_(sorted(INTENT.open))],
+        ),
+        (_SHARDS.c.lease_expires_at, [_SHARDS.c.manifest_id == manifest_id]),
+        (
+            _SUBMISSIONS.c.next_attempt_at,
+            [_SUBMISSIONS.c.manifest_id == manifest_id, _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open))],
+        ),
+        (
+            _JOBS.c.next_attempt_at,
+            [
+                _JOBS.c.workspace == scope.id,
+                _JOBS.c.client_job_id == manifest_id,
+                _JOBS.c.state.in_(sorted(JOB.open)),
+            ],
+        ),
+        (
+            _JOBS.c.lease_expires_at,
+            [
+                _JOBS.c.workspace == scope.id,
+                _JOBS.c.client_job_id == manifest_id,
+                _JOBS.c.state == "processing",
+            ],
+        ),
+        (
+            _OUTBOX.c.next_attempt_at,
+            [_OUTBOX.c.job_id.in_(job_ids), _OUTBOX.c.state.in_(sorted(OUTBOX.open))],
+        ),
+        (
+            _RECEIPTS.c.next_attempt_at,
+            [
+                _RECEIPTS.c.object_ref.in_(submissions),
+                _RECEIPTS.c.state.in_(sorted(RECEIPT.groups["APPLICABLE"])),
+            ],
+        ),
+        (
+            _REQUESTS.c.next_attempt_at,
+            [_REQUESTS.c.manifest_id == manifest_id, _REQUESTS.c.state.in_(sorted(REQUEST.open))],
+        ),
+        (
+            _COMMANDS.c.due_at,
+            [_COMMANDS.c.execution_id.in_(runs), _COMMANDS.c.state.in_(sorted(COMMAND.open))],
+        ),
+    ]
+    found = [
+        tx.scalar(sa.select(sa.func.min(column).label("due")).where(*where)) for column, where in questions
+    ]
+    return min((int(due) for due in found if due is not None), default=None)
+
+
+def written_targets(tx: Tx, scope: Workspace, manifest_id: str) -> list[dict[str, Any]]:
+    """Every target that a manifest wrote and did not take back: `target`, `document`, `locale`, `receipt`."""
+    manifest = manifests.find(tx, scope, manifest_id)
+    if manifest is None:
+        return []
+    rows = tx.all(
+        sa.select(
+            _PLAN_STEPS.c.target,
+            _PLAN_STEPS.c.document,
+            _PLAN_STEPS.c.locale,
+            _STEPS.c.direction,
+            _STEPS.c.receipt,
+            _STEPS.c.updated_at,
+            _STEPS.c.units_written,
+        )
+        .select_from(_STEPS)
+        .join(_EXECUTIONS, _EXECUTIONS.c.id == _STEPS.c.execution_id)
+        .join(
+            _PLAN_STEPS,
+            sa.and_(
+                _PLAN_STEPS.c.plan_id == _EXECUTIONS.c.plan_id, _PLAN_STEPS.c.ordinal == _STEPS.c.ordinal
+            ),
+        )
+        .where(_EXECUTIONS.c.manifest_id == manifest_id, _STEPS.c.state == "SUCCEEDED")
+        .order_by(_STEPS.c.updated_at)
+    )
+    latest: dict[str, Any] = {}
+    for row in rows:
+        latest[row.target] = row
+    return [
+        {
+            "target": row.target,
+            "document": row.document,
+            "locale": row.locale,
+            "receipt": json.loads(row.receipt or "{}"),
+        }
+        for row in latest.values()
+        if row.direction == "forward" and row.units_written
+    ]

@@ -1,0 +1,165 @@
+"""Which loops a role runs. Every process that works also sweeps and shows that it lives."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from dragoman import __version__
+from dragoman.families.webhook import LOCAL_URL
+from dragoman.flow.engine.delivery import Delivery
+from dragoman.flow.engine.dispatch import Dispatch
+from dragoman.flow.engine.translation import Gate, Translation
+from dragoman.flow.publishing.compensation import Restoring
+from dragoman.flow.publishing.execution import Executing, Placing
+from dragoman.flow.publishing.plans import Planning
+from dragoman.flow.site.enumeration import Enumeration
+from dragoman.flow.site.preparation import Preparing
+from dragoman.flow.site.reconciliation import Reconciliation
+from dragoman.flow.site.submission import Submitting
+from dragoman.kernel import limits
+from dragoman.model.scopes import System
+from dragoman.store.acts import leasing
+from dragoman.wiring import catalogue
+from dragoman.wiring.services import Services, open_services, source_of
+from dragoman.wiring.settings import Settings
+from dragoman.workers import Loop, free_vanished
+
+ROLES = ("site", "engine", "publishing")
+_SEEN_SECONDS = 30.0
+
+
+@asynccontextmanager
+async def opened(
+    settings: Settings, roles: Sequence[str] = ROLES, base_url: str = ""
+) -> AsyncIterator[Services]:
+    """The parts of this process; the loops of these roles run inside the block."""
+    services = await open_services(settings, base_url)
+    try:
+        if roles:
+            await free_vanished(services.database)
+            services.workers.start(loops(services, roles))
+        yield services
+    finally:
+        await services.close()
+
+
+def loops(services: Services, roles: Sequence[str]) -> list[Loop]:
+    """The loops of these roles; every process with any role also sweeps."""
+    made: list[Loop] = []
+    if "site" in roles:
+        made += _site_loops(services)
+    if "engine" in roles:
+        made += _engine_loops(services)
+    if "publishing" in roles:
+        made += _publishing_loops(services)
+    return made + (_upkeep_loops(services, roles) if made else [])
+
+
+def _site_loops(services: Services) -> list[Loop]:
+    database, keeper, clock, chance = services.database, services.keeper, services.clock, services.chance
+    settings, offload = services.settings, services.offload
+    enumeration = Enumeration(database, keeper, clock)
+    preparing = Preparing(
+        database, keeper, clock, chance, offload, source_of, catalogue.formats(), settings.prepare_per_step
+    )
+    submitting = Submitting(
+        database,
+        services.ledger,
+        keeper,
+        chance,
+        offload,
+        source_of,
+        LOCAL_URL,
+        limits.FIELDS_PER_ITEM_SETTING_MAX,
+        settings.submit_per_step,
+    )
+    reconciliation = Reconciliation(database, services.engine, clock)
+    return [
+        Loop("enumeration", enumeration.step),
+        Loop("preparation", preparing.step),
+        Loop("submission", submitting.step),
+        Loop("resubmission", submitting.resend_step),
+        Loop("receipts", services.callbacks.step),
+        Loop("reconciliation", reconciliation.step, limits.RECONCILE_POLL_SECONDS, wakes=False),
+        Loop("cancellation", services.steering.cancellation_step),
+        Loop("pairs", services.steering.free_pairs_step),
+    ]
+
+
+def _engine_loops(services: Services) -> list[Loop]:
+    database, keeper, settings = services.database, services.keeper, services.settings
+    dispatch = Dispatch(database, services.queue, keeper.owner, System(), settings.job_lease_seconds)
+    translation = Translation(
+        database,
+        services.ledger,
+        services.completion,
+        keeper,
+        services.offload,
+        services.chance,
+        Gate(settings.calls_per_process),
+        settings.job_lease_seconds,
+        settings.call_timeout_seconds,
+    )
+    delivery = Delivery(database, services.ledger, services.clock, keeper.owner)
+
+    async def translate() -> int:
+        claimed = await dispatch.take()
+        if claimed is None:
+            return 0
+        await translation.work(claimed)
+        return 1
+
+    async def hint() -> int:
+        _, acknowledge, _ = await services.queue.dequeue()
+        services.workers.wake()
+        await acknowledge()
+        return 1
+
+    async def deliver() -> int:
+        return await delivery.step(limits.OUTBOX_BATCH)
+
+    return [
+        Loop("hints", hint, wakes=False, listens=True),
+        Loop("translation", translate, copies=settings.jobs_per_process),
+        Loop("delivery", deliver),
+        Loop("dispatch sweep", dispatch.sweep, limits.SWEEP_SECONDS),
+    ]
+
+
+def _publishing_loops(services: Services) -> list[Loop]:
+    database, keeper, clock, chance = services.database, services.keeper, services.clock, services.chance
+    formats = catalogue.formats()
+    planning = Planning(database, keeper, clock, chance, services.offload, source_of, formats)
+    executing = Executing(
+        database,
+        services.ledger,
+        keeper,
+        clock,
+        services.offload,
+        {"forward": Placing(source_of, formats), "backward": Restoring(source_of)},
+    )
+    return [Loop("planning", planning.step), Loop("execution", executing.step)]
+
+
+def _upkeep_loops(services: Services, roles: Sequence[str]) -> list[Loop]:
+    async def sweep() -> int:
+        return await free_vanished(services.database)
+
+    async def show_life() -> int:
+        row = {
+            "id": services.keeper.owner,
+            "role": "+".join(roles),
+            "host": socket.gethostname(),
+            "release": __version__,
+            "credentials": json.dumps(catalogue.credentials_held(services.settings)),
+        }
+        await services.database.run(leasing.see_worker, row)
+        return 0
+
+    return [
+        Loop("sweep", sweep, limits.SWEEP_SECONDS),
+        Loop("life", show_life, _SEEN_SECONDS, wakes=False),
+    ]
