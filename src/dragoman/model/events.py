@@ -26,6 +26,10 @@ class Delivery:
     body: str
 
 
+EVENTS = frozenset({"job.completed", "job.failed", "job.canceled"})
+"""Everything that an engine tells a site; nothing else is taken in."""
+
+
 def pages_needed(payload: Mapping[str, Any]) -> bool:
     """Whether the texts lie behind a link instead of in the payload."""
     return payload.get("results") == "link"
