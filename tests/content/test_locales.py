@@ -188,3 +188,29 @@ def test_each_ecosystems_spelling() -> None:
     assert locales.apple_spelling("zh-TW") == "zh-Hant"
     assert locales.spellings("pt-BR")[:2] == ("pt-BR", "pt_BR")
     assert {"pt-br", "pt-rBR", "pt_br"} <= set(locales.spellings("pt-BR"))
+
+
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [
+        ("pt_BR", "pt-BR"),
+        ("pt-br", "pt-BR"),
+        ("sr@latin", "sr-Latn"),
+        ("zh-Hans", "zh-Hans"),
+        ("fil", "fil"),
+        ("min", ""),
+        ("raw", ""),
+        ("ca@valencia", ""),
+        ("english", ""),
+        ("", ""),
+        ("en_", ""),
+    ],
+)
+def test_names_on_disk_spell_known_languages_only(name: str, tag: str) -> None:
+    assert locales.spelled_locale(name) == tag
+
+
+def test_likely_subtags_make_tags_equivalent() -> None:
+    assert locales.equivalent("en", "en-US")
+    assert locales.equivalent("zh-TW", "zh-Hant")
+    assert not locales.equivalent("en", "en-GB")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from babel import Locale, UnknownLocaleError
 from babel.core import get_global
+from babel.localedata import locale_identifiers
 from babel.messages.plurals import PLURALS
 from langcodes import Language
 
@@ -86,6 +87,25 @@ def canonical(tag: str, place: str = "") -> str:
 def same_language(one: str, other: str) -> bool:
     """Whether two locales share language and script, so that equal texts are no missing translation."""
     return _full(one)[:2] == _full(other)[:2]
+
+
+def equivalent(one: str, other: str) -> bool:
+    """Whether two tags mean one locale by CLDR's likely subtags (`en` and `en-US`, `zh-TW` and `zh-Hant`)."""
+    return _full(one) == _full(other)
+
+
+def spelled_locale(name: str) -> str:
+    """The tag that a file's or folder's name spells, empty where it spells none.
+
+    Names on disk are guesses: only languages that CLDR describes count, so that `min` and `raw` are words.
+    """
+    posix, _, modifier = name.partition("@")
+    script = next((code for code, tail in _POSIX_SCRIPTS.items() if tail == f"@{modifier}"), "")
+    language, *rest = posix.replace("_", "-").split("-")
+    spelled = "-".join((language, script, *rest) if script else (language, *rest))
+    if (modifier and not script) or not (len(language) == 2 or language.lower() in _described()):
+        return ""
+    return _readable(spelled)
 
 
 def direction(locale: str) -> str:
@@ -199,6 +219,12 @@ def _readable(code: str) -> str:
         return canonical(code)
     except LocaleError:
         return ""  # a code of the provider's own making is reached through a declared mapping only
+
+
+@lru_cache(maxsize=1)
+def _described() -> frozenset[str]:
+    """The language codes that CLDR has data for."""
+    return frozenset(identifier.partition("_")[0] for identifier in locale_identifiers())
 
 
 def _lineage(tag: str) -> Iterator[_Full]:

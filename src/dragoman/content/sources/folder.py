@@ -1,0 +1,263 @@
+"""Documents in a folder: found, read, and told where their translations go. Writing is publishing's.
+
+Promises that no path leads out of the folder, by `..`, from the root or through a symlink, except to sources
+that a person named on the command line; that what is found is a source and no translation; and that
+references are NFC and `/`-separated whatever the file system does.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman.content import layouts, locales
+from dragoman.kernel import limits
+from dragoman.kernel.errors import CallerError, SourceError
+
+RENAMES: Mapping[str, str] = {".pot": ".po"}
+_SKIPPED_FOLDERS = re.compile(
+    "node_modules|bower_components|vendor|site-packages|venv|__pycache__"
+    "|build|dist|out|target|coverage|_build|_site"
+)
+_REASONS_MAX = 3
+_SKIPPED_FILES = re.compile(r"(?:package|package-lock|composer|deno|tsconfig(?:\.\w+)?|jsconfig)\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a command line's PATHs hold.
+
+    `templates`: document → where its translations go, filled in but for the locale; a manifest freezes it.
+    `skipped`: document → why it is no source.
+    """
+
+    templates: Mapping[str, str]
+    skipped: Mapping[str, str]
+
+
+class FolderSource:
+    """The source `files`: a root folder, and where translations go under it."""
+
+    def __init__(self, root: Path, pattern: str = "", templates: Mapping[str, str] | None = None) -> None:
+        """`pattern` serves documents that `templates` (see `Found`) does not name."""
+        self._root = root
+        self._pattern = pattern or layouts.DEFAULT_PATTERN
+        self._templates = templates or {}
+
+    def exists(self, refs: Sequence[str]) -> Mapping[str, bool]:
+        """Which of these documents are files that can be reached."""
+        return {ref: self._place(ref) is not None for ref in refs}
+
+    def can_edit(self, actor: str, refs: Sequence[str]) -> Mapping[str, bool]:
+        """A folder knows no actors: whoever may run this process may translate what lies in its tree."""
+        return dict.fromkeys(refs, True)
+
+    def read(self, ref: str) -> bytes:
+        """A source's bytes. Raises `SourceError`, and `CallerError` document_not_found, payload_too_large."""
+        place = self._place(ref)
+        if place is None:
+            raise CallerError(f"no document {ref}", "document_not_found", place=ref)
+        return _bytes_of(place, ref)
+
+    def read_target(self, ref: str, locale: str) -> bytes | None:
+        """The bytes where the translation goes, None where nothing stands."""
+        path = self.target_path(ref, locale)
+        place = self._root / path
+        return _bytes_of(place, path) if place.is_file() else None
+
+    def target_path(self, ref: str, locale: str) -> str:
+        """Where the translation goes, relative to the root. Raises `CallerError` output_outside_tree."""
+        template = self._templates.get(ref) or layouts.template(self._pattern, ref, "", RENAMES)
+        path = layouts.output_path(template, locale, self._spelling(template, locale))
+        if not _is_inside((self._root / path).resolve(), self._root):
+            raise CallerError(
+                f"{path} leads out of the working tree through a link", "output_outside_tree", place=path
+            )
+        return path
+
+    def _spelling(self, template: str, locale: str) -> str:
+        """How the tree spells a locale already, in the part of the path that names it."""
+        head, mark, tail = template.partition(layouts.AS_ON_DISK)
+        if mark:
+            named = head + mark + tail.partition("/")[0]
+            for spelled in locales.spellings(locale):
+                if os.path.lexists(self._root / layouts.output_path(named, locale, spelled)):
+                    return spelled
+        return locale
+
+    def _may_read(self, ref: str) -> bool:
+        """Whether a document lies in the tree; one that a person named may lie elsewhere."""
+        if ref in self._templates:
+            return True
+        return bool(ref) and not posixpath.isabs(ref) and ".." not in ref.split("/") and "\0" not in ref
+
+    def _place(self, ref: str) -> Path | None:
+        """The file behind a reference, whichever way the file system composes its letters."""
+        if not self._may_read(ref):
+            return None
+        place = self._root / ref
+        if not place.exists():
+            place = _composed_otherwise(self._root, ref)
+        inside = ref in self._templates or _is_inside(place.resolve(), self._root)
+        return place if inside and place.is_file() else None
+
+
+def find(
+    root: Path,
+    paths: Sequence[Path],
+    *,
+    extensions: Collection[str],
+    pattern: str,
+    source_locale: str,
+    target_locales: Sequence[str],
+    renames: Mapping[str, str] = RENAMES,
+) -> Found:
+    """The sources under PATHs, files or folders, and where their translations go.
+
+    Folders give files of `extensions` only, and nothing from dependencies, builds or dot folders. Without a
+    pattern each source's own layout serves, else `{dir}/{stem}.{locale}{ext}`. Raises `CallerError`:
+    path_not_found, empty_request, output_outside_tree, output_conflict, and invalid_request for a pattern.
+    """
+    finding = _Finding(root, extensions, pattern, source_locale, renames)
+    for path in paths:
+        finding.take(path)
+    return finding.found(target_locales)
+
+
+class _Finding:
+    """One search: the candidates in order, each with the folder that it was found under."""
+
+    def __init__(
+        self,
+        root: Path,
+        extensions: Collection[str],
+        pattern: str,
+        source_locale: str,
+        renames: Mapping[str, str],
+    ) -> None:
+        self._root = root
+        self._extensions = {extension.lower() for extension in extensions}
+        self._pattern = pattern
+        self._here = self._reference(Path.cwd())
+        self._renames = renames
+        self._source_locale = source_locale
+        self._layouts = layouts.Layouts(self._names, source_locale)
+        self._bases: dict[str, str] = {}
+
+    def take(self, path: Path) -> None:
+        """Add what one PATH holds."""
+        place = path if path.is_absolute() else Path.cwd() / path
+        if place.is_dir():
+            base = self._reference(place)
+            for file in _walked(place):
+                if file.suffix.lower() in self._extensions and not _SKIPPED_FILES.fullmatch(file.name):
+                    self._bases.setdefault(self._reference(file), base)
+        elif place.is_file():
+            self._bases.setdefault(self._reference(place), self._reference(place.parent))
+        else:
+            raise CallerError(f"{path} does not exist", "path_not_found", place=str(path))
+
+    def found(self, target_locales: Sequence[str]) -> Found:
+        """Leave out what is a translation, and refuse outputs that would meet."""
+        templates = {document: self._template(document) for document in self._bases}
+        translations = layouts.Translations(templates, self._source_locale)
+        skipped: dict[str, str] = {}
+        for document in self._bases:
+            if source := translations.source_of(document):
+                skipped[document] = f"it is where a translation of {source} goes"
+            elif mark := self._layouts.foreign_mark(document):
+                skipped[document] = f"its name says that it is in {mark}"
+        templates = {document: filled for document, filled in templates.items() if document not in skipped}
+        if not templates:
+            reasons = [f"{document}: {why}" for document, why in list(skipped.items())[:_REASONS_MAX]]
+            raise CallerError("; ".join(["no source was found", *reasons]), "empty_request")
+        self._refuse_meetings(templates, target_locales)
+        return Found(templates, skipped)
+
+    def _refuse_meetings(self, templates: Mapping[str, str], target_locales: Sequence[str]) -> None:
+        source = FolderSource(self._root, templates=templates)
+        taken: dict[str, str] = dict.fromkeys(templates, "")
+        for document in templates:
+            for locale in target_locales:
+                path = source.target_path(document, locale)
+                pair = f"{document} in {locale}"
+                if taken.setdefault(path, pair) != pair:
+                    other = f"{taken[path]} would be too" if taken[path] else "that is a source"
+                    raise CallerError(f"{pair} would be written to {path}: {other}", "output_conflict", path)
+
+    def _template(self, document: str) -> str:
+        if self._pattern:
+            here = "." if posixpath.isabs(self._pattern) else self._here
+            filled = layouts.template(self._pattern, document, self._bases[document], self._renames, here)
+            root = os.path.abspath(self._root).replace(os.sep, "/")
+            return filled.removeprefix(f"{root}/")
+        if document.startswith("../"):
+            raise CallerError(
+                f"{document} lies outside the working tree: say where its translations go, "
+                "such as --out 'translated/{path}.{locale}{ext}'",
+                "output_outside_tree",
+                document,
+            )
+        known = self._layouts.template(document, self._renames)
+        return known or layouts.template(layouts.DEFAULT_PATTERN, document, "", self._renames)
+
+    def _reference(self, place: Path) -> str:
+        relative = os.path.relpath(os.path.abspath(place), os.path.abspath(self._root))
+        reference = unicodedata.normalize("NFC", relative.replace(os.sep, "/"))
+        if len(reference) > limits.DOCUMENT_REF_CHARS_MAX:
+            raise CallerError(
+                f"{reference[:80]}… has more than {limits.DOCUMENT_REF_CHARS_MAX} characters",
+                place=reference[:80],
+            )
+        return reference
+
+    def _names(self, folder: str) -> Collection[str]:
+        try:
+            return [unicodedata.normalize("NFC", name) for name in os.listdir(self._root / folder)]
+        except OSError:
+            return ()
+
+
+def _walked(folder: Path) -> Iterator[Path]:
+    """The files under a folder, sorted; symlinks are followed only where they stay below it."""
+    top = folder.resolve()
+    for here, names, files in os.walk(folder):
+        names[:] = sorted(
+            name for name in names if not name.startswith(".") and not _SKIPPED_FOLDERS.fullmatch(name)
+        )
+        for file in sorted(files):
+            place = Path(here, file)
+            if not file.startswith(".") and _is_inside(place.resolve(), top) and place.is_file():
+                yield place
+
+
+def _is_inside(place: Path, root: Path) -> bool:
+    return place.is_relative_to(root.resolve())
+
+
+def _composed_otherwise(root: Path, ref: str) -> Path:
+    """The path whose names are canonically equal to the reference's; the plain one where there is none."""
+    place = root
+    for part in ref.split("/"):
+        straight = place / part
+        if not straight.exists() and place.is_dir():
+            same = (name for name in os.listdir(place) if unicodedata.normalize("NFC", name) == part)
+            straight = place / next(same, part)
+        place = straight
+    return place
+
+
+def _bytes_of(place: Path, shown: str) -> bytes:
+    try:
+        if place.stat().st_size > limits.DOCUMENT_BYTES_MAX:
+            raise CallerError(
+                f"{shown} has more than {limits.DOCUMENT_BYTES_MAX} bytes", "payload_too_large", place=shown
+            )
+        return place.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{shown} cannot be read: {error.strerror}", place=shown) from error
