@@ -12,6 +12,8 @@ from dragoman.model.documents import Syntax, Text
 
 Purpose = Literal["first", "repair", "alone", "split", "bisect"]
 Via = Literal["memory", "ai", "passed"]
+SLOW_DOWN = frozenset({"PROVIDER_RATE_LIMITED", "PROVIDER_SPEND_LIMIT"})
+"""Codes with which a provider asks to be left alone for a while."""
 Status = Literal["completed", "failed", "canceled"]
 
 
@@ -193,6 +195,16 @@ class OpenCall:
         """Whether the provider has answered, and nobody has judged it."""
         return self.effect_state in EFFECT.groups["ANSWERED"]
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the provider has said no, and nobody has dealt with it."""
+        return self.effect_state == EFFECT.next("IN_FLIGHT", "refuse")
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether nobody knows what became of its newest attempt."""
+        return self.effect_state == EFFECT.next("IN_FLIGHT", "lose")
+
 
 @dataclass(frozen=True, slots=True)
 class Account:
@@ -230,12 +242,19 @@ class Halt:
 class Settled:
     """What an attempt came to. `reply` is set where an answer is to be judged now."""
 
+    attempt_id: str
+    effect_id: str
     outcome: str
     reply: Reply | None = None
     code: str = ""
     message: str = ""
     status: int | None = None
     due_at: int = 0
+
+    @property
+    def is_pause(self) -> bool:
+        """Whether the provider asks everybody of this account to wait."""
+        return self.code in SLOW_DOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,9 @@ from dragoman.kernel.limits import (
 )
 from dragoman.machines.tables import ATTEMPT, CALL
 from dragoman.model.effects import Answer, AttemptPlan, Outgoing
-from dragoman.model.jobs import Account, CallPlan, Halt, OpenCall, Settled, Start
+from dragoman.model.jobs import SLOW_DOWN, Account, CallPlan, Halt, OpenCall, Settled, Start
 from dragoman.store.rows import approvals, budgets, calls, controls, effects, jobs, lanes
 from dragoman.store.transaction import Row, Tx
-
-_SLOW_DOWN = frozenset({"PROVIDER_RATE_LIMITED", "PROVIDER_SPEND_LIMIT"})
 
 
 class Policy(NamedTuple):
@@ -35,7 +33,7 @@ class Policy(NamedTuple):
     batch_size: int
 
 
-def start_call(tx: Tx, fence: int, account: Account, plan: CallPlan, start: Start) -> Outgoing | Halt:
+def start_call(tx: Tx, fence: int, account: Account, start: Start, plan: CallPlan) -> Outgoing | Halt:
     """Write a new call down and begin its first attempt, its worst case reserved.
 
     A `Halt` where none may start now; then nothing is written. Raises `LeaseLost` under a stale fence.
@@ -55,18 +53,18 @@ def start_call(tx: Tx, fence: int, account: Account, plan: CallPlan, start: Star
     return outgoing
 
 
-def start_again(tx: Tx, fence: int, account: Account, call: OpenCall, start: Start) -> Outgoing | Halt:
+def start_again(tx: Tx, fence: int, account: Account, start: Start, call: OpenCall) -> Outgoing | Halt:
     """Begin the next attempt of a call that is written down: the same bytes, its worst case reserved.
 
     A `Halt` where none may start now, or where the effect has moved on meanwhile (`elsewhere`). Where the
     effect is unknown that needs class PROVIDER_IDEMPOTENT. Raises `LeaseLost`.
     """
     halt = _halt(tx, fence, account)
-    return halt or _begin_again(tx, fence, account, call, start, resend=False)
+    return halt or _begin_again(tx, fence, account, start, call, resend=False)
 
 
 def resend_call(
-    tx: Tx, fence: int, account: Account, call: OpenCall, start: Start, policy: Policy
+    tx: Tx, fence: int, account: Account, start: Start, call: OpenCall, policy: Policy
 ) -> Outgoing | Halt:
     """Send a call once more that may have been paid already, if the money policy or a person lets it.
 
@@ -82,7 +80,7 @@ def resend_call(
     if given is None and not _policy_allows(tx, account, policy, control, approved):
         calls.hold(tx, call.id)
         return Halt("held")
-    begun = _begin_again(tx, fence, account, call, start, resend=True)
+    begun = _begin_again(tx, fence, account, start, call, resend=True)
     if isinstance(begun, Halt):
         return begun
     if given is not None:
@@ -108,7 +106,7 @@ def settle_call(tx: Tx, outgoing: Outgoing, answer: Answer, account: Account, ji
     """
     settled = effects.settle(tx, outgoing.attempt_id, answer)
     if not settled.known:
-        return Settled(settled.outcome)
+        return Settled(outgoing.attempt_id, outgoing.effect_id, settled.outcome)
     attempt = effects.attempt(tx, outgoing.attempt_id)
     if attempt is None:
         raise LookupError(f"attempt {outgoing.attempt_id} vanished inside its transaction")
@@ -118,10 +116,19 @@ def settle_call(tx: Tx, outgoing: Outgoing, answer: Answer, account: Account, ji
     if settled.outcome in ATTEMPT.groups["FREE"]:
         budgets.release(tx, account, attempt)
     due_at = _next_try(tx, outgoing, answer, jitter)
-    if answer.code in _SLOW_DOWN:
+    if answer.code in SLOW_DOWN:
         controls.pause_account(tx, account.account, due_at, answer.code)
     calls.postpone(tx, outgoing.effect_id, due_at)
-    return Settled(settled.outcome, None, answer.code, answer.message, answer.status, due_at)
+    return Settled(
+        outgoing.attempt_id,
+        outgoing.effect_id,
+        settled.outcome,
+        None,
+        answer.code,
+        answer.message,
+        answer.status,
+        due_at,
+    )
 
 
 def _settle_paid(
@@ -135,7 +142,9 @@ def _settle_paid(
         used = used and _is_wanted(tx, outgoing.effect_id)
     reply = account.read(answer.body or b"")
     budgets.book(tx, account, attempt, reply.usage, wasted=not used or reply.finish != "complete")
-    return Settled(attempt.outcome, reply if used else None, answer.code, answer.message, answer.status)
+    return Settled(
+        outgoing.attempt_id, outgoing.effect_id, attempt.outcome, reply if used else None, answer.code
+    )
 
 
 def _is_wanted(tx: Tx, effect_id: str) -> bool:
@@ -175,7 +184,7 @@ def _reserve(tx: Tx, account: Account, start: Start) -> Halt | None:
 
 
 def _begin_again(
-    tx: Tx, fence: int, account: Account, call: OpenCall, start: Start, resend: bool
+    tx: Tx, fence: int, account: Account, start: Start, call: OpenCall, resend: bool
 ) -> Outgoing | Halt:
     halt = _reserve(tx, account, start)
     effect = effects.find(tx, call.effect_id)
@@ -199,6 +208,20 @@ def _attempt(account: Account, plan: CallPlan, fence: int, start: Start, resend:
         reserved_tokens=tokens,
         reserved_microusd=microusd,
         resend=resend,
+    )
+
+
+def outgoing(account: Account, call: OpenCall, deadline_at: int) -> Outgoing:
+    """A call's newest attempt once more, to be asked about."""
+    return Outgoing(
+        call.attempt,
+        call.effect_id,
+        account.workspace,
+        call.attempts,
+        account.account,
+        deadline_at,
+        call.plan.request,
+        _facts(account),
     )
 
 

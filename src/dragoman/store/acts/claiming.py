@@ -1,4 +1,4 @@
-"""How engine work is taken: fair between workspaces, the oldest first in each, what was abandoned above all."""
+"""How engine work is taken: fair between workspaces, in each what was abandoned first, then the oldest."""
 
 from __future__ import annotations
 

@@ -38,10 +38,9 @@ def _write_down(tx: Tx, account: Account, plan: CallPlan) -> OpenCall:
     return OpenCall(plan, call_id, effect.id, effect.state)
 
 
-def record_results(tx: Tx, fence: int, job: Job, model: str, results: Sequence[Result]) -> None:
-    """Store what needed no call, and the model that was resolved. Raises `LeaseLost`."""
+def record_results(tx: Tx, fence: int, job: Job, results: Sequence[Result]) -> None:
+    """Store what needed no call. Raises `LeaseLost`."""
     jobs.hold(tx, job.id, fence)
-    jobs.change(tx, job.id, fence, model=model)
     job_fields.end(tx, job.id, results)
     jobs.recount(tx, job.id)
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import LeaseLost
-from dragoman.kernel.limits import QUEUE_LOST_SECONDS
+from dragoman.kernel.limits import JOB_DEADLINE_SECONDS, QUEUE_LOST_SECONDS
 from dragoman.machines.tables import JOB
 from dragoman.model.scopes import Scope, Workspace
 from dragoman.store import leases
@@ -174,7 +174,10 @@ def change(tx: Tx, job_id: str, fence: int, **values: Any) -> None:
 
 
 def give_back(tx: Tx, job: Row, due_at: int | None, parked_for: str = "") -> None:
-    """End the lease of a (held) job that is not done: it is queued again. Raises `LeaseLost`."""
+    """End the lease of a (held) job that is not done: it is queued again. Raises `LeaseLost`.
+
+    Only a provider's bad weather uses up the time in which it must succeed.
+    """
     change(
         tx,
         job.id,
@@ -182,6 +185,7 @@ def give_back(tx: Tx, job: Row, due_at: int | None, parked_for: str = "") -> Non
         state=JOB.next(job.state, "park"),
         parked_for=parked_for,
         next_attempt_at=due_at,
+        deadline_at=job.deadline_at if parked_for == "provider" else tx.now + seconds(JOB_DEADLINE_SECONDS),
         lease_owner=None,
         lease_expires_at=None,
     )
@@ -216,13 +220,13 @@ def hush(tx: Tx, workspace: str, client_job_id: str) -> None:
 def wake(tx: Tx, workspace: str, client_job_id: str, but: str = "unknown") -> int:
     """Let every queued job of a client job come due now, those parked for `but` excepted; how many."""
     mine = _queued(workspace, client_job_id).where(_JOBS.c.parked_for != but)
-    return tx.touched(mine.values(next_attempt_at=tx.now, updated_at=tx.now))
+    return tx.touched(mine.values(**_due_now(tx)))
 
 
 def wake_one(tx: Tx, job_id: str) -> bool:
     """Let one queued job come due now, whatever it was parked for; False where it is not queued."""
     here = sa.update(_JOBS).where(_JOBS.c.id == job_id, _JOBS.c.state == JOB.initial)
-    return tx.touched(here.values(next_attempt_at=tx.now, parked_for="", updated_at=tx.now)) == 1
+    return tx.touched(here.values(parked_for="", **_due_now(tx))) == 1
 
 
 def ask_cancel(tx: Tx, job_id: str) -> None:
@@ -288,6 +292,14 @@ def hushed(tx: Tx, limit: int) -> list[Row]:
         .limit(limit)
     )
     return tx.all(silent)
+
+
+def _due_now(tx: Tx) -> dict[str, int]:
+    return {
+        "next_attempt_at": tx.now,
+        "deadline_at": tx.now + seconds(JOB_DEADLINE_SECONDS),
+        "updated_at": tx.now,
+    }
 
 
 def _queued(workspace: str, client_job_id: str) -> sa.Update:

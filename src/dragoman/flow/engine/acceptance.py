@@ -1,0 +1,112 @@
+"""Step 1 of the engine: a submission becomes a job, once, however often it is sent.
+
+The answer is given after the commit. The callback secret comes beside the body and never into it: it is kept
+sealed, on first creation only; in the process that holds the site as well, by the reference `local`.
+"""
+
+from __future__ import annotations
+
+from dragoman.content import submissions
+from dragoman.content.submissions import Bounds
+from dragoman.kernel.canonical import fingerprint
+from dragoman.kernel.errors import CallerError, DragomanError, SettingsError
+from dragoman.kernel.identity import Chance, nonce
+from dragoman.kernel.journal import logger
+from dragoman.kernel.limits import CALLBACK_SECRET_BYTES_MAX, CALLBACK_SECRET_BYTES_MIN
+from dragoman.kernel.offload import Offload
+from dragoman.kernel.sealing import Sealer
+from dragoman.model.contracts import Providers, Queue
+from dragoman.model.jobs import Accepted, NewField, NewJob, Submission
+from dragoman.store.acts import accepting
+from dragoman.store.database import Database
+
+LOCAL_SECRET = "local"  # noqa: S105 - a reference, not a secret
+
+_log = logger(__name__)
+
+
+class Acceptance:
+    """Takes submissions. Without a `sealer` remote ones come without a callback only."""
+
+    def __init__(
+        self,
+        database: Database,
+        queue: Queue,
+        providers: Providers,
+        offload: Offload,
+        chance: Chance,
+        bounds: Bounds | None = None,
+        sealer: Sealer | None = None,
+    ) -> None:
+        self._database = database
+        self._queue = queue
+        self._providers = providers
+        self._offload = offload
+        self._chance = chance
+        self._bounds = bounds or Bounds()
+        self._sealer = sealer
+
+    async def accept(
+        self,
+        principal: str,
+        workspace: str,
+        project: str,
+        body: bytes,
+        secret: str | None = None,
+        *,
+        local: bool = False,
+    ) -> Accepted:
+        """The job of these exact bytes, created or as it stands. `local` is for the site in this process.
+
+        Raises `CallerError`: what `submissions.read` refuses, provider_unknown, submission_id_conflict,
+        not_found for another principal's submission, sealing_key_missing where no secret can be kept.
+        """
+        submission, fields, digest = await self._offload.call(_read, body, self._bounds, local)
+        options = submission.options
+        provider = self._providers.resolve(options.provider, options.model)
+        job_id = self._chance.new_id()
+        new = NewJob(
+            id=job_id,
+            workspace=workspace,
+            project=project,
+            principal=principal,
+            fingerprint=fingerprint([principal, workspace, project, digest]),
+            submission=submission,
+            fields=fields,
+            model=provider.model,
+            callback_secret=self._kept_secret(job_id, submission, secret, local),
+        )
+        accepted = await self._database.run(accepting.accept_submission, new)
+        if accepted.created:
+            await self._wake(accepted)
+        return accepted
+
+    def _kept_secret(self, job_id: str, submission: Submission, secret: str | None, local: bool) -> str:
+        if local:
+            return LOCAL_SECRET
+        if not submission.callback_url:
+            return ""
+        size = len((secret or "").encode())
+        if not CALLBACK_SECRET_BYTES_MIN <= size <= CALLBACK_SECRET_BYTES_MAX:
+            raise CallerError(
+                f"X-Dragoman-Callback-Secret: {CALLBACK_SECRET_BYTES_MIN} to {CALLBACK_SECRET_BYTES_MAX} "
+                "bytes are wanted in this header",
+                place="X-Dragoman-Callback-Secret",
+            )
+        if self._sealer is None:
+            raise SettingsError(
+                "no callback secret can be kept: DRAGOMAN_SEALING_KEY is not set", "sealing_key_missing"
+            )
+        return self._sealer.seal(secret or "", job_id, nonce())
+
+    async def _wake(self, accepted: Accepted) -> None:
+        """Tell a worker. A wake that is lost delays the job until the sweep, and changes nothing else."""
+        try:
+            await self._queue.enqueue(accepted.job_id)
+        except DragomanError as error:
+            _log.warning("job accepted, and nobody could be woken", job=accepted.job_id, code=error.code)
+
+
+def _read(body: bytes, bounds: Bounds, local: bool) -> tuple[Submission, tuple[NewField, ...], str]:
+    submission, digest = submissions.read(body, bounds, local=local)
+    return submission, submissions.new_fields(submission), digest

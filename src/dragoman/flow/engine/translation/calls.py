@@ -1,0 +1,207 @@
+"""One call from its plan to its close: begin, send once, settle, judge, store. Doubt is asked about first.
+
+A call that was begun before, by this worker or by one that is gone, goes on from what is known of it: a kept
+answer is judged and never bought again, and what is unknown is asked about before it is paid for twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Literal
+
+from dragoman.content.verdicts import Verdict, judge
+from dragoman.flow.engine.translation.aftermath import Aftermath, Again, aftermath
+from dragoman.flow.engine.translation.work import JobWork
+from dragoman.kernel.clock import seconds
+from dragoman.kernel.identity import Chance
+from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, RETRY_FIRST_SECONDS
+from dragoman.ledger.acting import Ledger
+from dragoman.machines.tables import ATTEMPT
+from dragoman.model.completions import Reply
+from dragoman.model.effects import Outgoing
+from dragoman.model.jobs import CallPlan, Closing, Halt, Memorable, OpenCall, Result, Settled
+from dragoman.store.acts import calling, closing, inquiring
+from dragoman.store.database import Database
+
+_FAMILY = "completion"
+_FATAL_STATUSES = frozenset({401, 403, 404})
+"""Key, right or model are wrong: no other call of the job would fare better."""
+
+
+class Calls:
+    """Makes the calls of jobs, each through the ledger."""
+
+    def __init__(
+        self,
+        database: Database,
+        ledger: Ledger,
+        chance: Chance,
+        worker: str,
+        call_timeout_seconds: float = CALL_TIMEOUT_SECONDS,
+    ) -> None:
+        self._database = database
+        self._ledger = ledger
+        self._chance = chance
+        self._worker = worker
+        self._call_timeout_seconds = call_timeout_seconds
+
+    async def advance(self, work: JobWork, call: OpenCall) -> tuple[OpenCall, ...]:
+        """Bring a call as far as it comes now; gives the calls that follow it. Raises `LeaseLost`."""
+        if call.is_answered:
+            return await self._close(work, call, work.account.read(call.answer or b""))
+        if call.is_refused:
+            return await self._refused(work, call, call.failure, call.message, call.status)
+        if call.due_at > self._database.now():
+            work.waits.append(call.due_at)
+            return ()
+        if call.is_doubtful and work.account.priced:
+            return await self._doubted(work, call)
+        if call.effect_id:
+            return await self._attempt(work, call, calling.start_again, call)
+        return await self._attempt(work, call, calling.start_call, call.plan)
+
+    async def _attempt(
+        self, work: JobWork, call: OpenCall, begin: Callable[..., Outgoing | Halt], *asked: Any
+    ) -> tuple[OpenCall, ...]:
+        """Make one attempt, unless something stops the job."""
+        if not work.may_start:
+            return ()
+        start = work.start(call.plan, self._worker, self._call_timeout_seconds)
+        came = await self._ledger.act(
+            _FAMILY,
+            begin,
+            (work.fence, work.account, start, *asked),
+            calling.settle_call,
+            (work.account, self._chance.fraction()),
+        )
+        if isinstance(came, Halt):
+            self._halted(work, came)
+            return ()
+        return await self._settled(
+            work, replace(call, effect_id=came.effect_id, attempt=came.attempt_id), came
+        )
+
+    def _halted(self, work: JobWork, halt: Halt) -> None:
+        if halt.cause == "held":
+            work.holds = True
+        elif halt.cause == "elsewhere":
+            work.waits.append(self._database.now())
+        else:
+            work.stop = work.stop or halt
+
+    async def _settled(self, work: JobWork, call: OpenCall, came: Settled) -> tuple[OpenCall, ...]:
+        """Go on from what an attempt of this worker came to."""
+        if came.reply is not None:
+            return await self._close(work, call, came.reply)
+        if came.outcome in ATTEMPT.groups["UNKNOWN"] and work.account.priced:
+            found = await self._ask(work, call)
+            if isinstance(found, Reply):
+                return await self._close(work, call, found)
+        if came.outcome == "REJECTED" and not came.is_pause:
+            return await self._refused(work, call, came.code, came.message, came.status or 0)
+        if came.code == "provider_credentials_missing":
+            work.fail(came.code, came.message)
+        elif came.due_at > work.job.deadline_at:
+            work.fail("provider_unavailable", came.message)
+        elif came.is_pause:
+            work.stop = work.stop or Halt("provider", came.due_at)
+        else:
+            work.waits.append(came.due_at)
+        return ()
+
+    async def _refused(
+        self, work: JobWork, call: OpenCall, code: str, message: str, status: int
+    ) -> tuple[OpenCall, ...]:
+        """The provider has said no: to this content, to the whole job, or to these fields."""
+        if code == "content_refused":
+            return await self._close(work, call, Reply((), "refused"))
+        if status in _FATAL_STATUSES:
+            work.fail("provider_rejected", message)
+            return ()
+        asked = {ordinal for _, ordinal, _ in call.plan.asked}
+        results = [
+            result
+            for ordinal in sorted(asked & set(work.open))
+            for result in work.failures(work.open[ordinal], "provider_rejected", message)
+        ]
+        return await self._store(work, Closing(call.effect_id, tuple(results)))
+
+    async def _doubted(self, work: JobWork, call: OpenCall) -> tuple[OpenCall, ...]:
+        """Nobody knows whether this was paid: ask, and only then let the money policy decide."""
+        found = await self._ask(work, call)
+        if isinstance(found, Reply):
+            return await self._close(work, call, found)
+        if found == "unreachable":
+            work.waits.append(self._database.now() + seconds(RETRY_FIRST_SECONDS))
+            return ()
+        options = work.job.options
+        policy = calling.Policy(options.on_unknown, options.batch_size)
+        return await self._attempt(work, call, calling.resend_call, call, policy)
+
+    async def _ask(self, work: JobWork, call: OpenCall) -> Reply | Literal["unknown", "unreachable"]:
+        """What the provider knows of a call's newest attempt, written down."""
+        left_seconds = min(self._call_timeout_seconds, work.left_seconds())
+        asked = calling.outgoing(work.account, call, self._database.now() + seconds(left_seconds))
+        answer = await self._ledger.inquire(_FAMILY, asked, left_seconds)
+        found = await self._database.run(
+            inquiring.record_inquiry, asked, answer, work.account, call, self._worker
+        )
+        if found and answer is not None:
+            return work.account.read(answer.body or b"")
+        return "unknown" if answer is None else "unreachable"
+
+    async def _close(self, work: JobWork, call: OpenCall, reply: Reply) -> tuple[OpenCall, ...]:
+        """Judge a reply and store what it brought, together with the calls that follow from it."""
+        verdicts = judge(work.job.source_locale, call.plan.asked, work.open, reply)
+        after = aftermath(call.plan.purpose, verdicts, reply.finish)
+        counted = {
+            verdict.field.ordinal: verdict.field.calls + 1
+            for again in after.again
+            if again.counted
+            for verdict in again.verdicts
+        }
+        closing_ = Closing(
+            effect_id=call.effect_id,
+            results=tuple(_results(work, after)),
+            counted=tuple(sorted(counted.items())),
+            memorable=tuple(_memorable(verdict) for verdict in after.good),
+            spent=tuple(work.trial_key(verdict.field) for verdict, _ in after.failed),
+            follow_ups=tuple(_plan(work, call, again) for again in after.again),
+        )
+        follow_ups = await self._store(work, closing_)
+        for ordinal, count in counted.items():
+            work.open[ordinal] = replace(work.open[ordinal], calls=count)
+        return follow_ups
+
+    async def _store(self, work: JobWork, what: Closing) -> tuple[OpenCall, ...]:
+        follow_ups = await self._database.run(closing.close_call, work.fence, work.job, work.account, what)
+        work.ended(what.results)
+        return follow_ups
+
+
+def _results(work: JobWork, after: Aftermath) -> Iterator[Result]:
+    for verdict in after.good:
+        yield from work.results(verdict.field, verdict.value or "", "ai")
+    for verdict, code in after.failed:
+        fault = verdict.faults[0]
+        yield from work.failures(verdict.field, code, fault.message, fault.check, fault.missing)
+
+
+def _memorable(verdict: Verdict) -> Memorable:
+    field = verdict.field
+    return Memorable(
+        field.target_locale, field.source_hash, field.context_hash, field.value, verdict.value or ""
+    )
+
+
+def _plan(work: JobWork, call: OpenCall, again: Again) -> CallPlan:
+    """The call that asks again, with the exact complaint about each text."""
+    complaints = {
+        (verdict.field.ordinal, fault.category): fault.message
+        for verdict in again.verdicts
+        if again.counted
+        for fault in verdict.faults
+    }
+    fields = [verdict.field for verdict in again.verdicts]
+    return work.plan(again.purpose, fields, complaints, parent=call.plan.ordinal)

@@ -1,0 +1,98 @@
+"""What needs no call: locales that the provider does not know, exact memory, texts tried in vain before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from dragoman.flow.engine.translation.work import JobWork
+from dragoman.kernel.errors import LocaleError
+from dragoman.kernel.limits import JOBS_PER_FIELD_MAX, RECALL_BATCH
+from dragoman.model.documents import Text
+from dragoman.model.jobs import Field, Result
+from dragoman.store.acts import closing, job_views
+from dragoman.store.database import Database
+
+T = TypeVar("T")
+
+_GAVE_UP = "it has failed in earlier jobs: change the text, the model or the prompt, or retry with force"
+
+
+class Knowing:
+    """Finds out before any money is spent, and writes it down in one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def record(self, work: JobWork, fields: Sequence[Field]) -> None:
+        """End every one of these open fields whose end is known without asking. Raises `LeaseLost`."""
+        refused = _refused_locales(work, fields)
+        results = [
+            result
+            for field in fields
+            if field.target_locale in refused
+            for result in work.failures(field, "unsupported_locale", refused[field.target_locale])
+        ]
+        rest = [field for field in fields if field.target_locale not in refused]
+        remembered = await self._remembered(work, rest)
+        results += [
+            result
+            for field in rest
+            if field.ordinal in remembered
+            for result in work.results(field, remembered[field.ordinal], "memory")
+        ]
+        rest = [field for field in rest if field.ordinal not in remembered]
+        results += await self._given_up(work, rest)
+        if results:
+            await self._database.run(closing.record_results, work.fence, work.job, results)
+            work.ended(results)
+
+    async def _remembered(self, work: JobWork, fields: Sequence[Field]) -> dict[int, Text]:
+        """Field → what the project's memory has for exactly this text in this context."""
+        found: dict[int, Text] = {}
+        for locale in sorted({field.target_locale for field in fields}):
+            for page in _pages([field for field in fields if field.target_locale == locale]):
+                hashes = sorted({field.source_hash for field in page})
+                known = await self._database.read(job_views.recall, work.job, locale, hashes)
+                for field in page:
+                    text = known.get((field.source_hash, field.context_hash))
+                    if text is not None and _fits(text, field.max_length):
+                        found[field.ordinal] = text
+        return found
+
+    async def _given_up(self, work: JobWork, fields: Sequence[Field]) -> list[Result]:
+        """Fields that have failed in as many jobs as a field is tried in."""
+        results: list[Result] = []
+        if work.job.options.force:
+            return results
+        for page in _pages(fields):
+            keys = {field.ordinal: work.trial_key(field) for field in page}
+            tried = await self._database.read(job_views.tried, work.job, sorted(set(keys.values())))
+            for field in page:
+                if tried.get(keys[field.ordinal], 0) >= JOBS_PER_FIELD_MAX:
+                    results += work.failures(field, "gave_up", _GAVE_UP)
+        return results
+
+
+def _refused_locales(work: JobWork, fields: Sequence[Field]) -> dict[str, str]:
+    """Locale → why this provider cannot be asked for it; where that is all of them, the job is impossible."""
+    locales = {field.target_locale for field in fields}
+    refused: dict[str, str] = {}
+    for locale in sorted(locales):
+        try:
+            work.provider.target_code(locale)
+        except LocaleError as error:
+            refused[locale] = error.message
+    if refused and len(refused) == len(locales) == len({field.target_locale for field in work.open.values()}):
+        work.fail("unsupported_locale", next(iter(refused.values())))
+    return refused
+
+
+def _pages(listed: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(listed), RECALL_BATCH):
+        yield listed[start : start + RECALL_BATCH]
+
+
+def _fits(text: Text, chars_max: int | None) -> bool:
+    longest = len(text) if isinstance(text, str) else max(map(len, text.values()))
+    return chars_max is None or longest <= chars_max

@@ -1,0 +1,186 @@
+"""Step 3 of the engine: a claimed job is translated, and ends or is parked.
+
+    finish open calls → what is known → group the rest → for each group: reserve, attempt, settle, judge,
+    store → finish with one event in the outbox, or park until what is missing has come
+
+What passes through, and what repeats another text of the job, was found out at acceptance.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, Literal
+
+from dragoman.content import prompting
+from dragoman.flow.engine.translation.calls import Calls
+from dragoman.flow.engine.translation.gate import Gate
+from dragoman.flow.engine.translation.knowing import Knowing
+from dragoman.flow.engine.translation.work import JobWork
+from dragoman.kernel.clock import seconds
+from dragoman.kernel.errors import CommitUnknown, DragomanError, LeaseLost, StoreError
+from dragoman.kernel.identity import Chance
+from dragoman.kernel.journal import about, logger
+from dragoman.kernel.limits import (
+    BUDGET_RETRY_SECONDS,
+    CALL_TIMEOUT_SECONDS,
+    IDLE_POLL_SECONDS,
+    JOB_LEASE_SECONDS,
+    JOB_STARTS_MAX,
+)
+from dragoman.ledger.acting import Ledger
+from dragoman.machines.tables import ATTEMPT
+from dragoman.model.contracts import Lease, LeaseKeeper, Providers
+from dragoman.model.jobs import Claimed, Field, OpenCall, Status
+from dragoman.model.scopes import System
+from dragoman.store.acts import claiming, finishing, inquiring, job_views
+from dragoman.store.acts.job_views import Loaded
+from dragoman.store.database import Database
+
+_log = logger(__name__)
+
+_POISON = f"{JOB_STARTS_MAX} workers vanished while they worked on this job, without any progress"
+
+End = Status | Literal["parked", "lost"]
+
+
+class Translation:
+    """Works jobs, one a call of `work`, any number side by side. `gate` is the process's one."""
+
+    def __init__(
+        self,
+        database: Database,
+        ledger: Ledger,
+        providers: Providers,
+        keeper: LeaseKeeper,
+        chance: Chance,
+        gate: Gate,
+        system: System,
+        *,
+        lease_seconds: float = JOB_LEASE_SECONDS,
+        call_timeout_seconds: float = CALL_TIMEOUT_SECONDS,
+    ) -> None:
+        self._database = database
+        self._providers = providers
+        self._keeper = keeper
+        self._chance = chance
+        self._gate = gate
+        self._system = system
+        self._lease_seconds = lease_seconds
+        self._knowing = Knowing(database)
+        self._calls = Calls(database, ledger, chance, keeper.owner, call_timeout_seconds)
+
+    async def work(self, claimed: Claimed) -> End:
+        """Bring a claimed job to its end, or as far as it comes now; `lost` where somebody else has it."""
+        lease = self._keeper.hold("jobs", (claimed.job_id,), claimed.fence, self._lease_seconds)
+        try:
+            with about(job=claimed.job_id, fence=claimed.fence):
+                return await self._work(claimed, lease)
+        except (LeaseLost, CommitUnknown) as lost:
+            _log.info("job given up", job=claimed.job_id, code=lost.code)
+            return "lost"
+        except asyncio.CancelledError:
+            await self._release(claimed)
+            raise
+        finally:
+            self._keeper.drop(lease)
+
+    async def _work(self, claimed: Claimed, lease: Lease) -> End:
+        if claimed.exhausted:
+            return await self._finish(claimed, "failed", "gave_up", _POISON)
+        loaded = await self._load(claimed)
+        options = loaded.job.options
+        try:
+            provider = self._providers.resolve(options.provider, options.model)
+        except DragomanError as error:
+            return await self._finish(claimed, "failed", error.code, error.message)
+        work = JobWork(claimed, loaded, provider, lease, self._chance)
+        await self._finish_open_calls(work, loaded.calls)
+        await self._knowing.record(work, _uncalled(work, loaded.calls))
+        await self._translate(work, _uncalled(work, loaded.calls))
+        return await self._end(claimed, work)
+
+    async def _load(self, claimed: Claimed) -> Loaded:
+        """The job; what a former holder was sending when it vanished is given up as unknown first."""
+        loaded = await self._database.read(job_views.load_job, self._system, claimed.job_id)
+        if any(call.attempt_outcome == ATTEMPT.initial for call in loaded.calls):
+            await self._database.run(inquiring.take_over_calls, claimed.job_id, claimed.fence)
+            loaded = await self._database.read(job_views.load_job, self._system, claimed.job_id)
+        return loaded
+
+    async def _finish_open_calls(self, work: JobWork, calls: Sequence[OpenCall]) -> None:
+        work.holds = any(call.held for call in calls)
+        await _together(self._pursue(work, call) for call in calls if not call.held)
+
+    async def _translate(self, work: JobWork, fields: Sequence[Field]) -> None:
+        groups = prompting.groups(fields, work.job.options.batch_size)
+        await _together(self._pursue_group(work, group) for group in groups)
+
+    async def _pursue_group(self, work: JobWork, group: Sequence[Field]) -> None:
+        async with work.slots, self._gate.slot(work.account.account):
+            if not work.may_start:
+                return
+            follow_ups = await self._calls.advance(work, OpenCall(work.plan("first", group, {})))
+        await _together(self._pursue(work, call) for call in follow_ups)
+
+    async def _pursue(self, work: JobWork, call: OpenCall) -> None:
+        """Bring a call, and all that follow from it, as far as they come now."""
+        async with work.slots, self._gate.slot(work.account.account):
+            follow_ups = await self._calls.advance(work, call)
+        await _together(self._pursue(work, following) for following in follow_ups)
+
+    async def _end(self, claimed: Claimed, work: JobWork) -> End:
+        if not work.open:
+            return await self._finish(claimed, "completed")
+        if work.failure:
+            return await self._finish(claimed, "failed", *work.failure)
+        if work.stop and work.stop.cause == "canceled":
+            return await self._finish(claimed, "canceled", "canceled", "the job was canceled")
+        reason, due_at = self._parking(work)
+        await self._database.run(finishing.park_job, claimed.job_id, claimed.fence, reason, due_at)
+        _log.info("job parked", reason=reason)
+        return "parked"
+
+    def _parking(self, work: JobWork) -> tuple[str, int | None]:
+        """What the job waits for, and when it comes due; None where that is for somebody else to say."""
+        now = self._database.now()
+        if work.stop and work.stop.cause == "paused":
+            return "", None
+        waits = [(due_at, "provider") for due_at in work.waits]
+        if work.stop and work.stop.cause == "budget":
+            waits.append((now + seconds(BUDGET_RETRY_SECONDS), "budget"))
+        if work.stop and work.stop.cause == "provider":
+            waits.append((work.stop.until or now, "provider"))
+        if waits:
+            due_at, reason = min(waits)
+            return reason, due_at
+        return ("unknown", None) if work.holds else ("", now + seconds(IDLE_POLL_SECONDS))
+
+    async def _finish(self, claimed: Claimed, status: Status, code: str = "", message: str = "") -> End:
+        ended = await self._database.run(
+            finishing.finish_job, claimed.job_id, claimed.fence, status, code, message
+        )
+        _log.info("job ended", reason=ended, code=code)
+        return ended
+
+    async def _release(self, claimed: Claimed) -> None:
+        """Give the job back at once; where that fails, its lease runs out."""
+        with contextlib.suppress(LeaseLost, StoreError):
+            await self._database.run(claiming.release_job, claimed.job_id, claimed.fence)
+
+
+def _uncalled(work: JobWork, calls: Sequence[OpenCall]) -> list[Field]:
+    """Open fields that belong to no call of an earlier holder: those calls, or what follows them, go on."""
+    called = {ordinal for call in calls for _, ordinal, _ in call.plan.asked}
+    return [field for field in work.open.values() if field.ordinal not in called]
+
+
+async def _together(pursuits: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """All side by side, each to its own end: a call that is under way is paid for, and is settled whatever
+    befalls its neighbours. Then the first trouble is raised.
+    """
+    ends = await asyncio.gather(*pursuits, return_exceptions=True)
+    troubles = [end for end in ends if isinstance(end, BaseException)]
+    if troubles:
+        raise next((trouble for trouble in troubles if isinstance(trouble, LeaseLost)), troubles[0])

@@ -1,0 +1,156 @@
+"""A job in its holder's hands: what is still open of it, what was asked, and why it stops.
+
+Kept in memory only. Everything that must survive its process stands in the database before it counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from dragoman.content import prompting, verdicts
+from dragoman.kernel.errors import LeaseLost
+from dragoman.kernel.identity import Chance, key_hash
+from dragoman.kernel.limits import PROMPT_ID_CHARS
+from dragoman.model.completions import CompletionRequest, PromptItem, Reply
+from dragoman.model.contracts import Lease, Provider
+from dragoman.model.documents import Text
+from dragoman.model.jobs import Account, Asked, CallPlan, Claimed, Field, Halt, Purpose, Result, Start, Via
+from dragoman.store.acts.job_views import Loaded
+
+Complaints = Mapping[tuple[int, str], str]
+"""(field, category) → what was wrong with the last translation."""
+
+
+class JobWork:
+    """One claimed job, its provider, and what has become of it so far."""
+
+    def __init__(
+        self, claimed: Claimed, loaded: Loaded, provider: Provider, lease: Lease, chance: Chance
+    ) -> None:
+        self.job = loaded.job
+        self.fence = claimed.fence
+        self.lease = lease
+        self.provider = provider
+        self.account = _account(loaded, provider)
+        self.open: dict[int, Field] = {field.ordinal: field for field in loaded.fields}
+        self.slots = asyncio.Semaphore(loaded.job.options.concurrency)
+        self.stop: Halt | None = Halt("canceled") if loaded.cancel_asked else None
+        self.failure: tuple[str, str] | None = None
+        """Code and message of what makes the whole job impossible."""
+        self.waits: list[int] = []
+        """When calls that wait may be tried again."""
+        self.holds = False
+        """Whether a call is held for a person or a wider policy."""
+        self._chance = chance
+        self._last_call = loaded.last_call
+
+    @property
+    def may_start(self) -> bool:
+        """Whether another attempt makes sense."""
+        return self.stop is None and self.failure is None
+
+    def plan(
+        self, purpose: Purpose, fields: Sequence[Field], complaints: Complaints, parent: int | None = None
+    ) -> CallPlan:
+        """A call for these fields of one locale, under prompt ids of its own."""
+        asked: dict[str, Asked] = {}
+        items: list[PromptItem] = []
+        for field in fields:
+            for piece in prompting.pieces(field):
+                name = self._fresh_name(asked)
+                asked[name] = Asked(name, field.ordinal, piece.category)
+                complaint = complaints.get((field.ordinal, piece.category), "")
+                items.append(prompting.prompt_item(field, piece, name, complaint))
+        target_locale = fields[0].target_locale
+        request = CompletionRequest(
+            self.job.source_locale, target_locale, tuple(items), self.job.options.tone
+        )
+        self._last_call += 1
+        return CallPlan(
+            self._last_call,
+            purpose,
+            target_locale,
+            tuple(asked.values()),
+            self.provider.render(request),
+            parent,
+        )
+
+    def start(self, plan: CallPlan, worker: str, call_timeout_seconds: float) -> Start:
+        """How one attempt may be made now. Raises `LeaseLost`."""
+        reserved = self.provider.reserve(plan.request) if self.account.priced else (0, 0)
+        return Start(worker, min(call_timeout_seconds, self.left_seconds()), reserved)
+
+    def left_seconds(self) -> float:
+        """How long this process may still act for the job. Raises `LeaseLost` where that is over."""
+        left_seconds = self.lease.left_seconds()
+        if self.lease.lost or left_seconds <= 0:
+            raise LeaseLost(f"the lease of job {self.job.id} has run out here")
+        return left_seconds
+
+    def results(self, field: Field, value: Text, via: Via) -> list[Result]:
+        """A field's translation, for the field and for its repeats."""
+        return [Result(ordinal, value, via) for ordinal in (field.ordinal, *field.repeats)]
+
+    def failures(
+        self, field: Field, code: str, message: str, check: str = "", missing: tuple[str, ...] = ()
+    ) -> list[Result]:
+        """Why a field has none, for the field and for its repeats."""
+        return [
+            Result(ordinal, code=code, check=check, message=message, missing=missing)
+            for ordinal in (field.ordinal, *field.repeats)
+        ]
+
+    def ended(self, results: Iterable[Result]) -> None:
+        """These results stand in the database: nobody asks for them any more."""
+        for result in results:
+            self.open.pop(result.ordinal, None)
+
+    def fail(self, code: str, message: str) -> None:
+        """The whole job is impossible; the first reason stays."""
+        self.failure = self.failure or (code, message)
+
+    def trial_key(self, field: Field) -> str:
+        """What was tried when a field failed for good; another text, model or version is another trial."""
+        return key_hash(
+            field.source_hash,
+            field.context_hash,
+            self.job.source_locale,
+            field.target_locale,
+            self.provider.model,
+            prompting.VERSION,
+            verdicts.VERSION,
+        )
+
+    def _fresh_name(self, taken: Mapping[str, Asked]) -> str:
+        name = self._chance.token(PROMPT_ID_CHARS)
+        while name in taken:
+            name = self._chance.token(PROMPT_ID_CHARS)
+        return name
+
+
+def _account(loaded: Loaded, provider: Provider) -> Account:
+    job = loaded.job
+    return Account(
+        workspace=job.workspace,
+        project=job.project,
+        job_id=job.id,
+        client_job_id=job.client_job_id,
+        provider=job.options.provider,
+        model=provider.model,
+        account=provider.account,
+        priced=provider.priced,
+        read=_careful(provider.read),
+    )
+
+
+def _careful(read: Callable[[bytes], Reply]) -> Callable[[bytes], Reply]:
+    """A reader whose defect cannot lose an answer that was paid for: what it chokes on is unreadable."""
+
+    def careful(body: bytes) -> Reply:
+        try:
+            return read(body)
+        except Exception:  # noqa: BLE001 - the bytes are kept all the same, and the call goes on as garbled
+            return Reply((), "unreadable")
+
+    return careful
