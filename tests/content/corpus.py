@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,15 +10,14 @@ import polib
 import pytest
 
 from dragoman.model.documents import Syntax
-
-_SHARED = Path(os.environ.get("DRAGOMAN_SHARED", Path(__file__).parents[3] / "shared"))
+from tests.content.real_files import SHARED
 
 
 def corpus(kind: str) -> list[Path]:
     """The files of one folder of the corpus; skips the test where there is no corpus."""
-    folder = _SHARED / "corpus" / kind
+    folder = SHARED / "corpus" / kind
     if not folder.is_dir():
-        pytest.skip("the shared corpus is not here: set DRAGOMAN_SHARED to the folder that holds it")
+        pytest.skip("the shared corpus is not here: set DRAGOMANSHARED to the folder that holds it")
     return sorted(folder.iterdir())
 
 
@@ -37,6 +35,17 @@ def strings() -> Iterator[tuple[str, Syntax]]:
         yield from ((block, "markdown") for block in path.read_text("utf-8").split("\n\n"))
     for path in corpus("html"):
         yield from ((block, "html") for block in path.read_text("utf-8").split("\n\n"))
+
+
+def translations() -> Iterator[tuple[str, str, str, Syntax]]:
+    """Source, translation, target locale and syntax of what people translated in the PO files."""
+    people = {"allauth_zh_Hant": "zh-Hant", "django_adminjs_ar": "ar", "django_conf_de": "de",
+              "django_humanize_ru": "ru", "sphinx_pl": "pl"}  # fmt: skip
+    for path in corpus("po"):
+        for entry in polib.pofile(str(path)) if path.stem in people else ():
+            if entry.msgstr and not entry.obsolete and not entry.fuzzy:
+                syntax: Syntax = "python" if "python-format" in entry.flags else "printf"
+                yield entry.msgid, entry.msgstr, people[path.stem], syntax
 
 
 def _leaves(node: object) -> Iterator[str]:

@@ -47,6 +47,15 @@ def test_t6_icu_plural_gets_the_targets_categories_and_keeps_the_exact_branch() 
     )
 
 
+def test_an_exact_branch_speaks_for_a_category_of_that_one_number() -> None:
+    source = "{n, plural, =0 {none} =1 {1 stop} other {# stops}}"
+    assert icu_gaps(source, "{n,plural,=0{keiner}=1{1 Halt}other{# Halte}}", "de") == ()
+    assert icu_gaps(source, "{n,plural,=0{нет}=1{1 место}few{# места}many{# мест}other{# места}}", "ru") == (
+        "{n, plural: one}",
+    )
+    assert icu_gaps(source, "{n,plural,=0{0}=1{1}few{f}many{m}other{#}}", "ar") == ("{n, plural: two}",)
+
+
 @pytest.mark.parametrize(
     ("message", "sentences"),
     [

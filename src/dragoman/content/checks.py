@@ -131,18 +131,27 @@ def _placeholders(pair: Pair) -> Iterator[Finding]:
 
 
 def _icu_sentences(pair: Pair) -> Iterator[Finding]:
-    """Placeholders of each sentence; one that says its number in words may leave out `#`."""
+    """Placeholders of each sentence; one for few numbers (`=1`, `one`) may say its number in words."""
     source, target = split_icu(pair.source), split_icu(pair.target)
     if source is None or target is None:
         return
-    for key, said in target_sentences(*source, pair.target_locale).items():
-        lost, more = _difference(
-            _raws(tokens(said, "icu"), "placeholder"),
-            _raws(tokens(target[1].get(key, ""), "icu"), "placeholder"),
-        )
-        lost = tuple(raw for raw in lost if raw != "#" or key.rsplit("/")[-1] in ("many", "other"))
+    wanted = target_sentences(*source, pair.target_locale)
+    number = source[0].number
+
+    def arguments(sentence: str) -> Counter[str]:
+        return _raws(tokens(sentence, "icu"), "placeholder", lambda token: _as_number(token.raw, number))
+
+    for key in wanted.keys() & target[1].keys():
+        lost, more = _difference(arguments(wanted[key]), arguments(target[1][key]))
+        if any(name.startswith("=") or name in _FEW_NUMBERS for name in key.split("/")):
+            lost = tuple(raw for raw in lost if raw != "#")
         if lost or more:
             yield Finding("placeholders", "error", f"In {key}: {_told(lost, more)}", lost)
+
+
+def _as_number(raw: str, number: str) -> str:
+    """In a plural's sentence its argument and `#` are one."""
+    return "#" if raw.strip("{} ") == number else raw
 
 
 def _markup(pair: Pair) -> Iterator[Finding]:
@@ -225,10 +234,13 @@ def _whitespace(pair: Pair) -> Iterator[Finding]:
 
 
 def _controls(pair: Pair) -> Iterator[Finding]:
+    """Invisible characters; a direction mark beside a Latin name is usual in a right-to-left text."""
     lost, more = _difference(*(Counter(_CONTROL.findall(text)) for text in (pair.source, pair.target)))
     names = ", ".join(f"U+{ord(character):04X}" for character in dict.fromkeys(more))
     if more:
-        yield Finding("controls", "error", f"Control or direction characters were added: {names}.")
+        usual = locales.direction(pair.target_locale) == "rtl" and set(more) <= _DIRECTION_MARKS
+        severity: Severity = "warning" if usual else "error"
+        yield Finding("controls", severity, f"Control or direction characters were added: {names}.")
     elif lost:
         names = ", ".join(f"U+{ord(character):04X}" for character in dict.fromkeys(lost))
         yield Finding("controls", "warning", f"Control or direction characters were lost: {names}.", lost)
@@ -270,12 +282,14 @@ CHECKS: Mapping[str, Callable[[Pair], Iterator[Finding]]] = {
 """Name → check. `empty` stands before all of them."""
 
 _SHOWN_CHARS_MAX = 80
+_FEW_NUMBERS = frozenset(("zero", "one", "two"))
 _WORD = re.compile(r"[^\W\d_][\w.’'-]*", re.UNICODE)
 _IDENTITY = re.compile(r"[A-Z]{1,6}s?|\w*[a-z][A-Z]\w*|\w*[\d_]\w*|\w+[.]\w+|v\d\S*", re.UNICODE)
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffd\ufffe\uffff]"
     "|[\ud800-\udfff]"
 )
+_DIRECTION_MARKS = frozenset("\u061c\u200e\u200f")
 _ENVELOPE = re.compile(r"\{\s*\"(?:id|items|text|source_locale|target_locale)\"\s*:")
 _REFUSAL = re.compile(
     r"\bas an ai (?:language )?(?:model|assistant)\b"

@@ -19,13 +19,14 @@ _SENTENCES_MAX = 48
 _CHOICE = re.compile(
     r"\{\s*([\w-]+)\s*,\s*(plural|selectordinal|select)\s*,(?:\s*offset\s*:\s*(\d+))?", re.ASCII
 )
-_SELECTOR = re.compile(r"\s*(=\d+|[\w-]+)\s*\{", re.ASCII)
+_SELECTOR = re.compile(r"\s*(=\d{1,9}|[\w-]+)\s*\{", re.ASCII)
 _CHOICE_END = re.compile(r"\s*\}")
 _QUOTED = re.compile(r"''|'[{}](?:[^']|'')*+(?:'|\Z)")
 _QUOTED_NUMBER = re.compile(r"'#(?:[^']|'')*+(?:'|\Z)")
 _APOSTROPHES = re.compile(r"''|'[{}#](?:[^']|'')*+(?:'|\Z)|'")
 _PLAIN = re.compile(r"[^'{}#]+|'")
 _SEPARATOR = "/"
+_SAMPLE = range(201)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,8 @@ def icu_gaps(source: str, target: str, locale: str) -> tuple[str, ...] | None:
             gaps.append(f"{{{head}}}")
             continue
         selectors = _target_selectors(choice, locale)
-        gaps += [f"{{{head}: {name}}}" for name in selectors if name not in there.selectors]
+        lacking = [name for name in selectors if name not in there.selectors]
+        gaps += [f"{{{head}: {name}}}" for name in lacking if not _is_exact(name, there, locale)]
     gaps += [f"no further choice {{{argument}, {kind}}}" for argument, kind, _ in present]
     return tuple(gaps)
 
@@ -227,6 +229,14 @@ def _target_selectors(choice: Choice, locale: str) -> tuple[str, ...]:
     exact = tuple(selector for selector in choice.selectors if selector.startswith("="))
     ordinal = choice.kind == "selectordinal"
     return exact + (locales.ordinal_categories(locale) if ordinal else locales.plural_categories(locale))
+
+
+def _is_exact(category: str, choice: Choice, locale: str) -> bool:
+    """Whether a plural's exact selectors speak for every number of a category (`=1` for German `one`)."""
+    if choice.kind != "plural" or choice.offset or category.startswith("="):
+        return False
+    numbers = {number for number in _SAMPLE if locales.plural_category(locale, number) == category}
+    return bool(numbers) and numbers <= {int(name[1:]) for name in choice.selectors if name.startswith("=")}
 
 
 def _closed(sentence: str) -> str:
