@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doubles.databases import KINDS, Missing, Places
+from tests.doubles.databases import KINDS, Missing, Places, ServerDatabase, SqliteFiles
 
 
 @pytest.fixture(scope="session")
@@ -32,14 +32,31 @@ def server_url(request: pytest.FixtureRequest, database_places: Places, tmp_path
 
 
 @pytest.fixture
+def mariadb_url(database_places: Places, tmp_path: Path) -> str:
+    """The same, on MariaDB only."""
+    return _fresh("mariadb", database_places, tmp_path)
+
+
+@pytest.fixture
 def sqlite_url(database_places: Places, tmp_path: Path) -> str:
     """A fresh SQLite file with all tables."""
     return _fresh("sqlite", database_places, tmp_path)
 
 
+@pytest.fixture(params=KINDS)
+def bare_url(request: pytest.FixtureRequest, database_places: Places, tmp_path: Path) -> Iterator[str]:
+    """A database without any table, on each of the three kinds in turn."""
+    with _place(str(request.param), database_places).bare(tmp_path) as url:
+        yield url
+
+
 def _fresh(kind: str, places: Places, folder: Path) -> str:
+    return _place(kind, places).fresh(folder)
+
+
+def _place(kind: str, places: Places) -> SqliteFiles | ServerDatabase:
     try:
-        return places.fresh(kind, folder)
+        return places.find(kind)
     except Missing as missing:
         if os.environ.get("CI") == "true":
             pytest.fail(str(missing))

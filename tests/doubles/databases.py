@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -77,6 +77,11 @@ class SqliteFiles:
             make_schema(f"sqlite:///{self._template}")
         return f"sqlite:///{shutil.copy(self._template, folder / 'dragoman.db')}"
 
+    @contextlib.contextmanager
+    def bare(self, folder: Path) -> Iterator[str]:
+        """The URL of a file that is not there yet."""
+        yield f"sqlite:///{folder / 'bare.db'}"
+
 
 class ServerDatabase:
     """A database on a server, and the connection that empties it."""
@@ -99,6 +104,16 @@ class ServerDatabase:
         with self._engine.begin() as connection:
             _empty(connection)
         return self._url(self._name)
+
+    @contextlib.contextmanager
+    def bare(self, _folder: Path) -> Iterator[str]:
+        """The URL of a database of its own, without any table, dropped afterwards."""
+        name = f"{self._name}_bare"
+        self._command(f"CREATE DATABASE {name}")
+        try:
+            yield self._url(name)
+        finally:
+            self._command(f"DROP DATABASE {name}")
 
     def drop(self) -> None:
         """Remove the database."""
@@ -135,8 +150,8 @@ class Places:
     def __init__(self, folder: Path) -> None:
         self._made: dict[str, SqliteFiles | ServerDatabase | Missing] = {"sqlite": SqliteFiles(folder)}
 
-    def fresh(self, kind: str, folder: Path) -> str:
-        """The URL of an empty database of this kind. Raises `Missing`."""
+    def find(self, kind: str) -> SqliteFiles | ServerDatabase:
+        """Where databases of this kind come from. Raises `Missing`."""
         if kind not in self._made:
             try:
                 self._made[kind] = ServerDatabase(kind)
@@ -145,7 +160,7 @@ class Places:
         place = self._made[kind]
         if isinstance(place, Missing):
             raise place
-        return place.fresh(folder)
+        return place
 
     def drop(self) -> None:
         """Remove what was made on servers."""

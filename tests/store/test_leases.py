@@ -186,18 +186,16 @@ def test_the_leases_of_those_who_are_gone_run_out_at_once(database_url: str) -> 
 
 
 def test_servers_without_skip_locked_claim_row_by_row(
-    server_url: str, monkeypatch: pytest.MonkeyPatch
+    mariadb_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "mariadb" not in server_url:
-        pytest.skip("PostgreSQL has had SKIP LOCKED since 9.5")
     made = MysqlSession.__init__
 
     def without(self: Any, connection: Any, driver: Any, compilations: Any, _skips_locked: bool) -> None:
         made(self, connection, driver, compilations, False)
 
     monkeypatch.setattr(MysqlSession, "__init__", without)
-    test_racing_claims_never_take_a_row_twice_and_leave_none(server_url)
-    test_a_claim_may_move_other_columns_even_those_it_is_ordered_by(server_url)
+    test_racing_claims_never_take_a_row_twice_and_leave_none(mariadb_url)
+    test_a_claim_may_move_other_columns_even_those_it_is_ordered_by(mariadb_url)
 
 
 @pytest.mark.parametrize(
