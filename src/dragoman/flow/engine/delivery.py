@@ -53,8 +53,7 @@ class Delivery:
         try:
             while True:
                 if not errors and self._clock.monotonic() < until:
-                    for due in await self._begin(limit - len(flights), flights.values()):
-                        flights[asyncio.create_task(self._send(due))] = due.url
+                    await self._fill(flights, limit)
                 if not flights:
                     break
                 done, _ = await asyncio.wait(
@@ -70,12 +69,19 @@ class Delivery:
             raise errors[0]
         return ended
 
-    async def _begin(self, room: int, flying_to: Iterable[str]) -> list[Delivering]:
-        """Begin as many due sends as there is room for, none to a URL that has its share."""
-        if room <= 0:
-            return []
-        busy = [url for url, sends in Counter(flying_to).items() if sends >= self._per_endpoint]
-        return await self._database.run(delivering.begin_deliveries, self._owner, room, busy)
+    async def _fill(self, flights: dict[_Flight, str], limit: int) -> None:
+        """Begin due sends while there is room, never more to one URL than its share."""
+        while room := limit - len(flights):
+            sends = Counter(flights.values())
+            busy = [url for url, number in sends.items() if number >= self._per_endpoint]
+            most = max((number for url, number in sends.items() if url not in busy), default=0)
+            begun = await self._database.run(
+                delivering.begin_deliveries, self._owner, min(room, self._per_endpoint - most), busy
+            )
+            for due in begun:
+                flights[asyncio.create_task(self._send(due))] = due.url
+            if not begun:
+                return
 
     async def _send(self, due: Delivering) -> None:
         await self._ledger.deliver(
