@@ -1,0 +1,51 @@
+"""How long a person waits for the command line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.measures import Spread, Table, ratio
+from bench.places import folder
+
+_LOCALES = "fr,de"
+
+
+def bench(runs: int, scale: float) -> list[Table]:
+    """`dragoman --help` beside an empty Python, and the demo's translation with the embedded default."""
+    command = str(Path(sys.executable).with_name("dragoman"))
+    empty, asked, demo = [], [], []
+    for _ in range(runs):
+        empty.append(_seconds([sys.executable, "-c", "pass"], Path.cwd()))
+        asked.append(_seconds([command, "--help"], Path.cwd()))
+        demo.append(_demo_seconds(command))
+    python, ours, translated = Spread(tuple(empty)), Spread(tuple(asked)), Spread(tuple(demo))
+    rows = [
+        ["python -c pass", python, "1"],
+        ["dragoman --help", ours, ratio(ours, python)],
+        [f"dragoman translate examples --to {_LOCALES}", translated, ratio(translated, python)],
+    ]
+    return [Table("The command line", ["command", "seconds", "× python -c pass"], rows)]
+
+
+def _demo_seconds(command: str) -> float:
+    """The demo in a fresh working tree, its database made anew."""
+    with folder() as place:
+        shutil.copytree("examples", place / "examples")
+        (place / "dragoman.toml").write_text("")
+        translating = [command, "translate", "examples", "--to", _LOCALES, "--out", "build/{path}.{locale}{ext}"]
+        return _seconds([*translating, "--provider", "pseudo"], place)
+
+
+def _seconds(command: list[str], place: Path) -> float:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
+    began = time.perf_counter()
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    took = time.perf_counter() - began
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr}")
+    return took

@@ -1,0 +1,33 @@
+"""Databases for one measurement each: fresh, of random name, dropped at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.doubles.databases import Missing, ServerDatabase, SqliteFiles
+
+__all__ = ["Missing", "fresh", "folder"]
+
+
+@contextlib.contextmanager
+def fresh(kind: str) -> Iterator[str]:
+    """The URL of an empty database with all our tables. Raises `Missing`."""
+    with folder() as place:
+        if kind == "sqlite":
+            yield SqliteFiles(place).fresh(place)
+            return
+        database = ServerDatabase(kind)
+        try:
+            yield database.fresh(place)
+        finally:
+            database.drop()
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """A folder on the disk that the working tree is on; temporary folders may lie in memory."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench-") as name:
+        yield Path(name)
