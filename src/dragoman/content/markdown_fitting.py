@@ -35,11 +35,7 @@ def fitted(text: str, kind: Kind, locale: str) -> str:
     line = " ".join(line.strip() for line in lines)
     if kind == "heading":
         return _CLOSING_MARKS.sub(r"\1\\\2", line)
-    if kind == "cell":
-        return (
-            f"{line}\\" if _OPEN_ESCAPE.search(line) else line
-        )  # else it would escape the cell's own border
-    return _guarded(line)
+    return line if kind == "cell" else _guarded(line)
 
 
 def raw(fitted_text: str, kind: Kind, text: str, spans: Sequence[Span], newline: str) -> str:
