@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 
 from dragoman.families.outbound import Exchange, Outbound, retry_after_seconds, unanswered
 from dragoman.kernel import limits
-from dragoman.kernel.errors import CODES, DragomanError, OutsideError, StoreError, sanitize
+from dragoman.kernel.errors import CODES, DragomanError, OutsideError, sanitize
 from dragoman.model.contracts import EngineClient
 from dragoman.model.effects import Answer, Idempotency, Outgoing
 
@@ -190,15 +190,14 @@ class HttpEngine:
 
 
 async def _answered(asked: Awaitable[Mapping[str, Any]], deadline_seconds: float) -> Answer:
-    """What the engine in this process says; an error of the store's may have come after the commit."""
+    """What the engine in this process says, judged as its HTTP door's answer would be."""
     try:
         async with asyncio.timeout(deadline_seconds):
             said = await asked
     except TimeoutError as late:
         return unanswered(late, connected=True)
     except DragomanError as error:
-        own_word = "" if isinstance(error, StoreError) else error.code
-        outcome, code = _verdict(CODES[error.code].status, own_word)
+        outcome, code = _verdict(CODES[error.code].status, error.code)
         return Answer(outcome, status=CODES[error.code].status, code=code, message=error.message)
     return Answer("SUCCEEDED", body=json.dumps(said).encode(), status=200)
 
@@ -233,15 +232,15 @@ def _judged(sent: Exchange, *needed: str) -> Answer:
 def _verdict(status: int, own_word: str) -> tuple[str, str]:
     """Outcome and code of a refusal.
 
-    `own_word` is the engine's own code: its 503 is a refusal, a stranger's not.
+    `own_word` is the engine's own code. Its 503 is a refusal, but for a store that went away: that may have
+    come after the commit. A stranger's 503 says nothing.
     """
-    meant = _OWN_WORDS.get(own_word, "")
-    if not meant and own_word in CODES and CODES[own_word].kind in ("intent", "job"):
-        meant = own_word
+    kind = CODES[own_word].kind if own_word in CODES else ""
+    meant = own_word if kind in ("intent", "job") else _OWN_WORDS.get(own_word, "")
     for statuses, outcome, code in _STATUSES:
         if status in statuses:
             return outcome, meant or code
-    if status == 503 and own_word:
+    if status == 503 and kind not in ("", "store"):
         return "REJECTED", meant or "backend_unavailable"
     return "CONNECTION_UNKNOWN", "PROVIDER_CONNECTION_UNKNOWN"
 
