@@ -9,12 +9,12 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 
 from dragoman.content import locales
-from dragoman.content.formats.gettext import Gettext
+from dragoman.content.formats.gettext import GettextCatalogue
 from dragoman.content.formats.json_catalogue import JsonCatalogue
-from dragoman.content.formats.markdown import Markdown
+from dragoman.content.formats.markdown import MarkdownFormat
 from dragoman.kernel.errors import SettingsError
 from dragoman.model.contracts import Format, Provider
-from dragoman.providers.apertium import installed_pairs
+from dragoman.providers.apertium import ApertiumProvider, installed_pairs
 from dragoman.providers.chat import ChatProvider
 from dragoman.providers.pseudo import PseudoProvider
 from dragoman.providers.rehearsal import RehearsalProvider
@@ -28,7 +28,7 @@ Factory = Callable[[str], Provider]
 
 def formats() -> Sequence[Format]:
     """Every file format, the more particular first."""
-    return (Gettext(), JsonCatalogue(), Markdown())
+    return (GettextCatalogue(), JsonCatalogue(), MarkdownFormat())
 
 
 def provider_settings(settings: Settings, base_url: str = "") -> Mapping[str, ProviderSettings]:

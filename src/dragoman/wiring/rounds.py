@@ -11,7 +11,8 @@ from dragoman import __version__
 from dragoman.families.webhook import LOCAL_URL
 from dragoman.flow.engine.delivery import Delivery
 from dragoman.flow.engine.dispatch import Dispatch
-from dragoman.flow.engine.translation import Gate, Translation
+from dragoman.flow.engine.translation.gate import Gate
+from dragoman.flow.engine.translation.pipeline import Translation
 from dragoman.flow.publishing.compensation import Restoring
 from dragoman.flow.publishing.execution import Executing, Placing
 from dragoman.flow.publishing.plans import Planning
@@ -97,11 +98,11 @@ def _engine_loops(services: Services) -> list[Loop]:
         services.ledger,
         services.completion,
         keeper,
-        services.offload,
         services.chance,
         Gate(settings.calls_per_process),
-        settings.job_lease_seconds,
-        settings.call_timeout_seconds,
+        System(),
+        lease_seconds=settings.job_lease_seconds,
+        call_timeout_seconds=settings.call_timeout_seconds,
     )
     delivery = Delivery(database, services.ledger, services.clock, keeper.owner)
 
@@ -130,14 +131,14 @@ def _engine_loops(services: Services) -> list[Loop]:
 
 
 def _publishing_loops(services: Services) -> list[Loop]:
-    database, keeper, clock, chance = services.database, services.keeper, services.clock, services.chance
+    database, keeper = services.database, services.keeper
     formats = catalogue.formats()
-    planning = Planning(database, keeper, clock, chance, services.offload, source_of, formats)
+    planning = Planning(database, keeper, services.offload, source_of, formats)
     executing = Executing(
         database,
         services.ledger,
         keeper,
-        clock,
+        services.clock,
         services.offload,
         {"forward": Placing(source_of, formats), "backward": Restoring(source_of)},
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dragoman.content.sources.folder import FolderSource
+from dragoman.content.sources.folder import FolderSource, Found, find
 from dragoman.content.submissions import Bounds
 from dragoman.families.completion import Completion
 from dragoman.families.publication.dry_run import DryRun
@@ -172,6 +172,20 @@ def local_engine(acceptance: Acceptance, controls: Controls, jobs: Jobs) -> Loca
 def source_of(frozen: Mapping[str, Any]) -> FolderSource:
     """The source that a manifest's frozen settings name."""
     return FolderSource(Path(str(frozen["root"])), str(frozen.get("out") or ""), frozen.get("templates"))
+
+
+def find_sources(
+    settings: Settings, paths: Sequence[Path], pattern: str, source_locale: str, target_locales: Sequence[str]
+) -> Found:
+    """The sources under these paths, and where their translations go."""
+    return find(
+        settings.root,
+        paths,
+        extensions={extension for form in catalogue.formats() for extension in form.extensions},
+        pattern=pattern,
+        source_locale=source_locale,
+        target_locales=target_locales,
+    )
 
 
 def frozen_settings(settings: Settings) -> Callable[[str, str], Mapping[str, Any]]:

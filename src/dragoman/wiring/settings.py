@@ -105,7 +105,7 @@ def load(folder: Path, **flags: Any) -> Settings:
     root = find_root(folder)
     written = _read(root / FILE)
     try:
-        environment = Settings()
+        environment = Settings()  # type: ignore[call-arg]
         named = environment.model_fields_set
         below = {name: value for name, value in written.items() if name not in named}
         settings = Settings(**{"root": root, "state_folder": root / STATE_FOLDER, **below, **flags})

@@ -20,6 +20,7 @@ from dragoman.model.jobs import Accepted, NewField, NewJob, Submission
 from dragoman.store.acts import accepting
 from dragoman.store.database import Database
 
+DEFAULT_PROJECT = "default"
 LOCAL_SECRET = "local"  # noqa: S105 - a reference, not a secret
 
 _log = logger(__name__)
@@ -65,6 +66,7 @@ class Acceptance:
         options = submission.options
         provider = self._providers.resolve(options.provider, options.model)
         job_id = self._chance.new_id()
+        project = project or submission.project or DEFAULT_PROJECT
         new = NewJob(
             id=job_id,
             workspace=workspace,

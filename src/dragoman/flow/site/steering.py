@@ -11,7 +11,9 @@ from dragoman.model.scopes import Workspace
 from dragoman.store.acts import steering, viewing
 from dragoman.store.database import Database
 
-_CANCELED = canonical.encode({"revision": 1, "paused": False, "canceled": True, "budget": None})
+_FINAL = 2**52
+"""The revision of a cancel: later than any other, which count microseconds."""
+_CANCELED = canonical.encode({"revision": _FINAL, "paused": False, "canceled": True, "budget": None})
 
 
 class Steering:
@@ -67,7 +69,7 @@ class Steering:
         await self._ledger.act(
             "submission",
             steering.begin_control,
-            (workspace, manifest_id, 1, _CANCELED, self._owner),
+            (workspace, manifest_id, _FINAL, _CANCELED, self._owner),
             steering.record_control,
             (manifest_id,),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +42,7 @@ def build_cli(build_server: Build) -> typer.Typer:
     return cli
 
 
-def run(work: Callable[[Settings], Awaitable[int]], as_json: bool = False, **flags: Any) -> None:
+def run(work: Callable[[Settings], Coroutine[Any, Any, int]], as_json: bool = False, **flags: Any) -> None:
     """Load settings, run one command, exit with its code; an error of ours is told with its remedy."""
     chosen = {name: value for name, value in flags.items() if value not in (None, "")}
     try:

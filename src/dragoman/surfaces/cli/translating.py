@@ -17,7 +17,6 @@ from typing import Any
 from rich.console import Console
 
 from dragoman.content import locales
-from dragoman.content.sources.folder import find
 from dragoman.kernel import canonical
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE
@@ -28,7 +27,7 @@ from dragoman.surfaces.cli.report import INTERRUPTED
 from dragoman.surfaces.cli.steering import tell
 from dragoman.wiring import catalogue
 from dragoman.wiring.rounds import opened
-from dragoman.wiring.services import Services
+from dragoman.wiring.services import Services, find_sources
 from dragoman.wiring.settings import Settings
 
 _OWNER = "local"
@@ -100,14 +99,7 @@ def plan(settings: Settings, asked: Asked) -> Order:
         raise CallerError(f"{source_locale} is the source locale", "source_is_target", place="--to")
     provider, _, model = (asked.provider or default_provider(settings)).partition(":")
     _refuse_provider(settings, provider, asked.base_url)
-    found = find(
-        settings.root,
-        [Path(path) for path in asked.paths],
-        extensions={extension for form in catalogue.formats() for extension in form.extensions},
-        pattern=asked.out,
-        source_locale=source_locale,
-        target_locales=targets,
-    )
+    found = find_sources(settings, [Path(path) for path in asked.paths], asked.out, source_locale, targets)
     frozen = {
         "source_locale": source_locale,
         "mode": asked.mode,
@@ -160,8 +152,8 @@ def _refuse_provider(settings: Settings, name: str, base_url: str) -> None:
 async def _apply_policy(services: Services, admitted: Admitted, asked: Asked) -> None:
     """A policy given on a rerun holds for calls that the first run left unknown, too."""
     if admitted.how == "resumed" and asked.on_unknown:
-        scope = Workspace(services.settings.workspace)
-        await services.set_policy(scope, admitted.manifest_id, asked.on_unknown, _OWNER)
+        control = {"revision": services.database.now(), "on_unknown": asked.on_unknown}
+        await services.controls.put(Workspace(services.settings.workspace), admitted.manifest_id, control)
 
 
 async def _work(services: Services, admitted: Admitted, asked: Asked) -> int:
