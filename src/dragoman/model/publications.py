@@ -90,11 +90,12 @@ class PlanningWork:
 
 @dataclass(frozen=True, slots=True)
 class Postponed:
-    """An intent whose files cannot be read now: it is asked for again later."""
+    """An intent that is in no plan: its files cannot be read now, or, `for_good`, it has no target at all."""
 
     intent_id: str
     code: str
     message: str
+    for_good: bool = False
 
 
 @dataclass(frozen=True, slots=True)

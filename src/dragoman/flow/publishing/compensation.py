@@ -26,13 +26,15 @@ class Restoring:
         if snapshot is None:
             return Ending("succeed")
         try:
-            stands = self._source_of(command.settings).read_target(planned.document, planned.locale)
+            source = self._source_of(command.settings)
+            stands = source.read_target(planned.document, planned.locale)
+            moved = source.target_path(planned.document, planned.locale) != planned.target
         except SourceError as error:
             return Ending("wait", code=error.code, message=error.message)
         except DragomanError as error:
             return Ending("conflict", code=error.code, message=error.message)
         found = "" if stands is None else sha256(stands)
-        if stands != snapshot.body and found != snapshot.written_fingerprint:
+        if moved or (stands != snapshot.body and found != snapshot.written_fingerprint):
             message = f"somebody changed {planned.target} since; it is left as it is"
             return Ending("conflict", code="target_conflict", message=message)
         return Order(snapshot.body, found, snapshot.written)

@@ -150,6 +150,8 @@ class Placing:
 
     def _order(self, command: Command, step: Step, material: Material, source: Source) -> Order | Ending:
         planned, snapshot = step.planned, material.snapshot
+        if source.target_path(planned.document, planned.locale) != planned.target:
+            return Ending("conflict", code="target_conflict", message=f"{planned.target} is another file now")
         stands = source.read_target(planned.document, planned.locale)
         found = "" if stands is None else sha256(stands)
         if snapshot is not None and found == snapshot.written_fingerprint:

@@ -69,8 +69,9 @@ class Planning:
         for intent in intents:
             try:
                 step = self._plan(work, source, intent, exists.get(intent.document, False))
-            except SourceError as error:
-                postponed.append(Postponed(intent.intent_id, error.code, error.message))
+            except (SourceError, CallerError) as error:
+                for_good = isinstance(error, CallerError)
+                postponed.append(Postponed(intent.intent_id, error.code, error.message, for_good))
                 continue
             if step is not None:
                 steps.append(step)
@@ -102,10 +103,10 @@ class Planning:
 
     def _look(self, source: Source, intent: Publishable) -> tuple[bool, Document | None]:
         """Whether the document is written whole, and what stands at its target."""
-        head = source.read(intent.document)[:_HEAD_BYTES].decode("utf-8", "replace")
-        stands = source.read_target(intent.document, intent.locale)
         whole = False
         try:
+            head = source.read(intent.document)[:_HEAD_BYTES].decode("utf-8", "replace")
+            stands = source.read_target(intent.document, intent.locale)
             form = documents.choose_format(self._formats, intent.document, head)
             whole = form.whole
             if stands is None or not stands.strip():

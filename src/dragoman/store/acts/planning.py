@@ -129,8 +129,8 @@ def write_plan(
     if not requests.hold(tx, work.requests):
         raise LeaseLost(f"a publication request of manifest {work.manifest_id} is planned by somebody else")
     plan_id = _insert(tx, work, steps) if steps or not postponed else None
-    if postponed:
-        _ask_again(tx, work, postponed)
+    _ask_again(tx, work, [one for one in postponed if not one.for_good], work.attempt)
+    _ask_again(tx, work, [one for one in postponed if one.for_good], RETRIES_PER_GENERATION)
     planned = list(work.requests)
     if rest := sorted(work.intent_ids)[PLAN_INTENTS_MAX:]:
         requests.narrow(tx, *planned[-1], rest)
@@ -154,22 +154,24 @@ def _insert(tx: Tx, work: PlanningWork, steps: Sequence[PlannedStep]) -> str:
     return plan_id
 
 
-def _ask_again(tx: Tx, work: PlanningWork, postponed: Sequence[Postponed]) -> None:
-    """One more request for what could not be read, due by the rule; after five of them it stays as failed."""
+def _ask_again(tx: Tx, work: PlanningWork, postponed: Sequence[Postponed], attempt: int) -> None:
+    """One more request for what came into no plan, due by the rule; after five of them it stays as failed."""
+    if not postponed:
+        return
     delay_seconds = backoff.delay_seconds(
-        work.attempt,
+        attempt,
         first_seconds=RETRY_FIRST_SECONDS,
         max_seconds=RETRY_MAX_SECONDS,
         fraction=tx.chance.fraction(),
     )
-    spent = work.attempt >= RETRIES_PER_GENERATION
+    spent = attempt >= RETRIES_PER_GENERATION
     requests.ask_again(
         tx,
         work.workspace,
         work.manifest_id,
         [one.intent_id for one in postponed],
         state=_ended("give_up") if spent else REQUEST.initial,
-        attempt_count=work.attempt,
+        attempt_count=attempt,
         next_attempt_at=None if spent else tx.now + clock.seconds(delay_seconds),
         error_code=postponed[0].code,
         error_message=postponed[0].message or None,
