@@ -110,8 +110,10 @@ def claim_books(tx: Tx, owner: str, limit: int, lease_seconds: float = 60) -> li
 async def shelved(url: str, **options: Any) -> AsyncIterator[Database]:
     """An open database with the small schema and nothing in it."""
     engine = engine_of(url)
-    shelf.drop_all(engine)
-    shelf.create_all(engine)
+    with engine.begin() as connection:
+        shelf.create_all(connection)
+        for made in shelf.sorted_tables:
+            connection.execute(made.delete())
     engine.dispose()
     async with opened(url, **options) as database:
         yield database

@@ -18,6 +18,7 @@ from dragoman.store.engines import engine_of
 from dragoman.store.migrate import current, differences, migrate, prepare
 from dragoman.store.migrations import generate
 from dragoman.store.revisions import head, standing
+from tests.doubles.databases import make_schema
 
 
 @contextlib.contextmanager
@@ -68,8 +69,9 @@ def test_a_second_migration_changes_nothing(bare_url: str) -> None:
     assert migrate(bare_url) is False
 
 
-def test_what_the_tests_build_from_the_schema_is_the_schema(database_url: str) -> None:
-    with connected(database_url) as connection:
+def test_what_the_tests_build_from_the_schema_is_the_schema(bare_url: str) -> None:
+    make_schema(bare_url)
+    with connected(bare_url) as connection:
         assert differences(connection) == []
 
 
@@ -134,14 +136,12 @@ def test_an_index_over_other_columns_is_made_anew(bare_url: str) -> None:
         assert differences(connection) == []
 
 
-def test_another_engine_or_collation_is_found_on_mariadb(mariadb_url: str) -> None:
-    try:
-        with connected(mariadb_url) as connection:
-            connection.execute(sa.text("ALTER TABLE lanes COLLATE utf8mb4_general_ci"))
-            assert differences(connection) == ["table lanes is InnoDB with utf8mb4_general_ci"]
-    finally:
-        with connected(mariadb_url) as connection:
-            connection.execute(sa.text("ALTER TABLE lanes COLLATE utf8mb4_nopad_bin"))
+@pytest.mark.parametrize("bare_url", ["mariadb"], indirect=True)
+def test_another_collation_is_found_on_mariadb(bare_url: str) -> None:
+    make_schema(bare_url)
+    with connected(bare_url) as connection:
+        connection.execute(sa.text("ALTER TABLE lanes COLLATE utf8mb4_general_ci"))
+        assert differences(connection) == ["table lanes is InnoDB with utf8mb4_general_ci"]
 
 
 def test_a_newer_database_is_refused_and_left_alone(bare_url: str) -> None:
