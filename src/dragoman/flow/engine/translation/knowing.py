@@ -8,6 +8,7 @@ from typing import TypeVar
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.errors import LocaleError
 from dragoman.kernel.limits import JOBS_PER_FIELD_MAX, RECALL_BATCH
+from dragoman.model.completions import CompletionRequest
 from dragoman.model.documents import Text
 from dragoman.model.jobs import Field, Result
 from dragoman.store.acts import closing, job_views
@@ -81,6 +82,7 @@ def _refused_locales(work: JobWork, fields: Sequence[Field]) -> dict[str, str]:
     for locale in sorted(locales):
         try:
             work.provider.target_code(locale)
+            work.provider.render(CompletionRequest(work.job.source_locale, locale, ()))  # the pair, too
         except LocaleError as error:
             refused[locale] = error.message
     if refused and len(refused) == len(locales) == len({field.target_locale for field in work.open.values()}):

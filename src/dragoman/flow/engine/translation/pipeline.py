@@ -131,10 +131,10 @@ class Translation:
         await _together(self._pursue(work, following) for following in follow_ups)
 
     async def _end(self, claimed: Claimed, work: JobWork) -> End:
-        if not work.open:
-            return await self._finish(claimed, "completed")
         if work.failure:
             return await self._finish(claimed, "failed", *work.failure)
+        if not work.open:
+            return await self._finish(claimed, "completed")
         if work.stop and work.stop.cause == "canceled":
             return await self._finish(claimed, "canceled", "canceled", "the job was canceled")
         reason, due_at = self._parking(work)
