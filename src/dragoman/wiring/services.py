@@ -18,7 +18,7 @@ from dragoman.families.publication.files import Files
 from dragoman.families.publication_step import PublicationStep
 from dragoman.families.submission import LocalEngine, Submission
 from dragoman.families.webhook import HttpTransport, LocalTransport, Webhook
-from dragoman.flow.engine.acceptance import Acceptance
+from dragoman.flow.engine.acceptance import LOCAL_SECRET, Acceptance
 from dragoman.flow.engine.controls import Controls
 from dragoman.flow.engine.jobs import Jobs
 from dragoman.flow.site.admission import Admission, Caller
@@ -27,9 +27,11 @@ from dragoman.flow.site.steering import Steering
 from dragoman.flow.site.views import Views
 from dragoman.kernel import canonical, journal, processes
 from dragoman.kernel.clock import Clock, SystemClock
+from dragoman.kernel.errors import SettingsError
 from dragoman.kernel.identity import Chance, SystemChance, secret
 from dragoman.kernel.limits import FIELDS_PER_ITEM_SETTING_MAX
 from dragoman.kernel.offload import Offload, ThreadOffload
+from dragoman.kernel.sealing import Sealer
 from dragoman.ledger.acting import Ledger
 from dragoman.model.scopes import Workspace
 from dragoman.queues.memory import MemoryQueue
@@ -108,14 +110,15 @@ def assemble(
     completion = completion or Completion(catalogue.factories(settings, base_url), settings.provider)
     queue = MemoryQueue()
     bounds = Bounds(fields_per_item_max=FIELDS_PER_ITEM_SETTING_MAX)
-    acceptance = Acceptance(database, queue, completion, offload, chance, bounds)
+    sealer = sealer_of_environment()
+    acceptance = Acceptance(database, queue, completion, offload, chance, bounds, sealer)
     controls, jobs = Controls(database), Jobs(database)
     engine = local_engine(acceptance, controls, jobs)
     callbacks = Callbacks(database, engine, lambda: [callback_secret(settings)], settings.workspace)
     http = HttpTransport()
     webhook = Webhook(
         {"local": LocalTransport(callbacks.receive), "http": http, "https": http},
-        lambda kept, _: callback_secret(settings) if kept == "local" else kept,
+        secret_reader(settings, sealer),
         database.now,
     )
     publication = PublicationStep({"dry-run:v1": DryRun(), "files:v1": Files(Path, offload)})
@@ -205,6 +208,28 @@ def frozen_settings(settings: Settings) -> Callable[[str, str], Mapping[str, Any
         }
 
     return of_project
+
+
+def sealer_of_environment() -> Sealer | None:
+    """What seals the callback secrets of remote sites; None where DRAGOMAN_SEALING_KEY is not set."""
+    key = os.environ.get("DRAGOMAN_SEALING_KEY", "")
+    return Sealer(key) if key else None
+
+
+def secret_reader(settings: Settings, sealer: Sealer | None) -> Callable[[str, str], str]:
+    """Gives the secret behind what a job keeps of it: a reference, or a sealed text."""
+
+    def secret_of(kept: str, job_id: str) -> str:
+        if kept == LOCAL_SECRET:
+            return callback_secret(settings)
+        if sealer is None:
+            raise SettingsError(
+                f"the callback secret of job {job_id} is sealed, and DRAGOMAN_SEALING_KEY is not set",
+                "sealing_key_missing",
+            )
+        return sealer.open(kept, job_id)
+
+    return secret_of
 
 
 def callback_secret(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""One process of ours behind its HTTP door: real services over a real database, workers only where a test says."""
+"""One process of ours behind its HTTP door: real services and database, workers where a test says so."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from dragoman.store.rows import tenants
 from dragoman.store.schema import metadata
 from dragoman.store.transaction import Tx
 from dragoman.surfaces.http.app import build_app
-from dragoman.wiring.services import Services, opened
+from dragoman.wiring.rounds import opened
+from dragoman.wiring.services import Services
 from dragoman.wiring.settings import Settings
 from tests.doubles.sources import MemorySource
 

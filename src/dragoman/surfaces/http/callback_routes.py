@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import CALLBACK_BYTES_MAX
 from dragoman.kernel.signing import EVENT
+from dragoman.model.events import EVENTS
 from dragoman.surfaces.http import examples
 from dragoman.surfaces.http.contract import gives, refuses, takes
 from dragoman.surfaces.http.shapes import Event, Received
@@ -17,8 +18,6 @@ from dragoman.surfaces.web.bearer import TheServices, current_schema
 from dragoman.surfaces.web.bodies import read_json
 
 router = APIRouter(tags=["callbacks"])
-
-EVENTS = frozenset({"job.completed", "job.failed", "job.canceled"})
 
 
 @router.post(

@@ -40,7 +40,6 @@ Writer = Annotated[Identity, Depends(Allowed("jobs:write"))]
 CALLBACK_SECRET = "X-Dragoman-Callback-Secret"  # noqa: S105 - the header's name
 
 _ITEMS = "items"
-_PROJECT = "default"
 _CLIENT_JOB_CHARS_MAX = 191
 
 
@@ -66,7 +65,7 @@ async def submit(
     """Create the job of a submission, or get the one that stands."""
     secret = _checked(callback_secret)
     body = await read_json(request, SUBMISSION_BYTES_MAX)
-    accepted = await services.acceptance.accept(identity.actor, identity.workspace, _PROJECT, body, secret)
+    accepted = await services.acceptance.accept(identity.actor, identity.workspace, "", body, secret)
     status = 201 if accepted.created else 200
     return JSONResponse(accepted_body(accepted), status, {"Location": job_url(accepted.job_id)})
 

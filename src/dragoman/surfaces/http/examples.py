@@ -154,7 +154,7 @@ USAGE: dict[str, Any] = {
     "remaining": 9_995_900,
 }
 CONTROL_REQUEST: dict[str, Any] = {"revision": 2, "paused": True, "canceled": False}
-CONTROL: dict[str, Any] = {"revision": 2, "applied": True, "paused": True, "canceled": False}
+CONTROL: dict[str, Any] = {"revision": 2, "applied": True}
 DELIVERY_PAGE: dict[str, Any] = {
     "items": [
         {

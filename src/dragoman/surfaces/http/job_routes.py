@@ -28,7 +28,6 @@ Reader = Annotated[Identity, Depends(Allowed("jobs:read"))]
 Writer = Annotated[Identity, Depends(Allowed("jobs:write"))]
 
 _JOBS = "jobs"
-_PROJECT = "default"
 
 
 @router.post(
@@ -45,9 +44,9 @@ async def translate(
 ) -> JSONResponse:
     """Translate one item into one locale; under one `submissionId`, by one job."""
     said = await read_object(request, SUBMISSION_BYTES_MAX, services.offload)
-    only(said, "sourceLang", "targetLang", "fields", "item", "submissionId", "tone", "options")
+    only(said, "sourceLang", "targetLang", "fields", "item", "submissionId", "project", "tone", "options")
     submission = canonical.encode(_submission(said, services.chance.new_id()))
-    accepted = await services.acceptance.accept(identity.actor, workspace, _PROJECT, submission)
+    accepted = await services.acceptance.accept(identity.actor, workspace, "", submission)
     return JSONResponse(accepted_body(accepted), 202, {"Location": job_url(accepted.job_id)})
 
 
@@ -120,6 +119,6 @@ def _submission(said: dict[str, Any], fresh_id: str) -> dict[str, Any]:
         "submissionId": said.get("submissionId", fresh_id),
         "clientJobId": item,
         "sourceLang": said.get("sourceLang"),
-        **{name: said[name] for name in ("tone", "options") if name in said},
+        **{name: said[name] for name in ("project", "tone", "options") if name in said},
         "items": [{"ref": item, "targetLang": said.get("targetLang"), "fields": said.get("fields")}],
     }

@@ -19,8 +19,7 @@ from dragoman.kernel.limits import (
     SMALL_BODY_BYTES_MAX,
 )
 from dragoman.model.identities import Identity
-from dragoman.model.scopes import Workspace
-from dragoman.store.acts import publications, readiness
+from dragoman.store.acts import readiness
 from dragoman.surfaces.http import examples
 from dragoman.surfaces.http.contract import gives, refuses, takes, unchanged
 from dragoman.surfaces.http.shapes import (
@@ -98,9 +97,8 @@ async def get_manifest(
     """Status, counters that sum to the total, money, publication, and the first failures."""
     await see_manifest(services, identity, manifest_id)
     status = await services.views.status(workspace, manifest_id)
-    publication = await services.database.read(publications.publication_of, Workspace(workspace), manifest_id)
     failures = await services.views.failures(workspace, manifest_id, limit=FAILURES_PAGE)
-    return tagged(request, {**status, "publication": publication, "failures": _paged(_FAILURES, failures)})
+    return tagged(request, {**status, "failures": _paged(_FAILURES, failures)})
 
 
 @router.get(

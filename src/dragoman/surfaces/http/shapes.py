@@ -184,6 +184,7 @@ class BulkRequest(_Request):
     submissionId: Uuid  # noqa: N815
     clientJobId: str = Field(min_length=1, max_length=191)  # noqa: N815
     sourceLang: Locale  # noqa: N815
+    project: str = Field("default", max_length=128)
     tone: str | None = None
     options: dict[str, Any] | None = None
     callbackUrl: str | None = Field(None, max_length=500)  # noqa: N815
@@ -208,6 +209,7 @@ class TranslateRequest(_Request):
     fields: dict[str, Any]
     item: str = Field("item", min_length=1, max_length=limits.REF_CHARS_MAX)
     submissionId: Uuid | None = None  # noqa: N815
+    project: str = Field("default", max_length=128)
     tone: str | None = None
     options: dict[str, Any] | None = None
 
@@ -256,11 +258,10 @@ class ControlRequest(_Request):
 
 
 class Control(_Answer):
-    """What is in force now."""
+    """`applied` is false where a decision of this revision or a later one is in force."""
 
     revision: int
-    paused: bool
-    canceled: bool
+    applied: bool
 
 
 class Event(BaseModel):

@@ -1,0 +1,64 @@
+"""Schemathesis over the whole contract: nothing breaks, and nothing undocumented is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from tests.surfaces.http.house import served
+
+BUDGET_SECONDS = 30
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "unsupported_method",
+    "ignored_auth",
+)
+
+
+@contextlib.asynccontextmanager
+async def listening(app: FastAPI) -> AsyncIterator[str]:
+    """The app on a free port of the loopback; gives its address."""
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="off")
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await serving
+
+
+def test_nothing_that_fits_or_breaks_the_contract_breaks_us(database_url: str, tmp_path: Path) -> None:
+    """[M-122, M-249]"""
+
+    async def story() -> tuple[int | None, str]:
+        async with served(database_url, tmp_path) as house:
+            await house.see_worker()
+            token = await house.exact_token(["admin"])
+            async with listening(house.app) as address:
+                fuzzer = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "schemathesis.cli", "run", f"{address}/openapi.json"),
+                    *("--header", f"Authorization: {token['Authorization']}"),
+                    *("--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing"),
+                    *("--max-time", str(BUDGET_SECONDS), "--seed", "7", "--no-shrink", "--warnings", "off"),
+                    cwd=tmp_path,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.STDOUT,
+                )
+                told, _ = await fuzzer.communicate()
+                return fuzzer.returncode, told.decode()
+
+    status, told = asyncio.run(story())
+    assert status == 0, told[-6_000:]
