@@ -143,9 +143,9 @@ class MarkdownFormat:
         old, new = _file(before), _file(after)
         old_blocks, old_inlines = shape(before.text, old.pieces, self._mdx)
         new_blocks, new_inlines = shape(after.text, new.pieces, self._mdx)
-        for number, (one, other) in enumerate(zip(old_blocks, new_blocks, strict=False)):
+        for one, other in zip(old_blocks, new_blocks, strict=False):
             if one != other:
-                return f"block {number} would turn from {one[:40]!r} into {other[:40]!r}"
+                return f"a block would turn from {one[:80]!r} into {other[:80]!r}"
         if len(old_blocks) != len(new_blocks):
             return f"the file would have {len(new_blocks)} blocks instead of {len(old_blocks)}"
         for what, one_count, other_count in (
