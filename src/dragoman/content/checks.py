@@ -57,6 +57,11 @@ class Pair:
         return tokens(self.target, self.syntax)
 
     @cached_property
+    def families(self) -> frozenset[Family]:
+        """Every kind of code that either text holds; most texts hold none."""
+        return frozenset(token.family for token in (*self.source_tokens, *self.target_tokens))
+
+    @cached_property
     def source_words(self) -> str:
         """What a reader reads of the source: words without code, entities as their characters."""
         return _words(self.source_tokens)
@@ -166,6 +171,8 @@ def _markup(pair: Pair) -> Iterator[Finding]:
 
 def _links(pair: Pair) -> Iterator[Finding]:
     """Links lead where they led; `[text][]` may come back as `[translated][text]`."""
+    if "link" not in pair.families:
+        return
     lost, more = _difference(_raws(pair.source_tokens, "link"), _raws(pair.target_tokens, "link"))
     named = [raw for raw in more if raw.startswith("][")][: lost.count("][]")]
     lost, more = _difference(Counter(lost) - Counter({"][]": len(named)}), Counter(more) - Counter(named))
@@ -192,8 +199,8 @@ def _length(pair: Pair) -> Iterator[Finding]:
             "error",
             f"{len(pair.target)} characters, and no more than {pair.max_length} are allowed.",
         )
-    source, target = _width(pair.source_words), _width(pair.target_words)
-    if source >= 60 and not source / 4 <= target <= source * 4:
+    source = _width(pair.source_words)
+    if source >= 60 and not source / 4 <= _width(pair.target_words) <= source * 4:
         yield Finding("length", "warning", "The translation is far shorter or longer than its source.")
 
 
@@ -235,7 +242,10 @@ def _whitespace(pair: Pair) -> Iterator[Finding]:
 
 def _controls(pair: Pair) -> Iterator[Finding]:
     """Invisible characters; a direction mark beside a Latin name is usual in a right-to-left text."""
-    lost, more = _difference(*(Counter(_CONTROL.findall(text)) for text in (pair.source, pair.target)))
+    wanted, found = _CONTROL.findall(pair.source), _CONTROL.findall(pair.target)
+    if wanted == found:
+        return
+    lost, more = _difference(Counter(wanted), Counter(found))
     names = ", ".join(f"U+{ord(character):04X}" for character in dict.fromkeys(more))
     if more:
         usual = locales.direction(pair.target_locale) == "rtl" and set(more) <= _DIRECTION_MARKS
@@ -350,6 +360,8 @@ def _difference(wanted: Counter[str], found: Counter[str]) -> tuple[tuple[str, .
 def _same(
     pair: Pair, name: str, family: Family, shape: Callable[[Token], str], severity: Severity = "error"
 ) -> Iterator[Finding]:
+    if family not in pair.families:
+        return
     lost, more = _difference(
         _raws(pair.source_tokens, family, shape), _raws(pair.target_tokens, family, shape)
     )
@@ -386,6 +398,8 @@ def _language(locale: str) -> str:
 
 def _width(words: str) -> int:
     """Letters, an East Asian one counted as three."""
+    if words.isascii():
+        return len("".join(words.split()))
     return sum(3 if unicodedata.east_asian_width(c) in "WF" else 1 for c in words if not c.isspace())
 
 

@@ -21,6 +21,7 @@ _FIGURE = re.compile(
     rf"(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d))?[{_SPACES}]?(?P<half>[aApP])\.?[mM]\b"
     rf"|\d{{1,3}}(?:[{_SPACES}'’]\d{{3}})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,{_ARABIC}]\d+)*"
 )
+_FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 _SPELLED_OUT_MAX = 12
 _ROUND = frozenset((20, 30, 40, 50, 60, 70, 80, 90, 100, 1_000, 10_000, 1_000_000, 1_000_000_000))
 _MAGNITUDE = re.compile(
@@ -42,6 +43,9 @@ def changed_figures(
 
     It is not sure where a lacking or added small number may be spelled out, or sizes stand in words.
     """
+    source, target = _western(source), _western(target)
+    if _spelled(source) == _spelled(target):  # what came back as it was can be read as in the source
+        return (), (), False
     wanted = list(_figures(source, (source_locale, source_locale)))
     found = list(_figures(target, (target_locale, source_locale)))
     spare = Counter(values for _, values in wanted) & Counter(values for _, values in found)
@@ -67,9 +71,16 @@ def _without(figures: list[_Figure], spare: Counter[frozenset[str]]) -> Iterator
             yield figure
 
 
+def _western(text: str) -> str:
+    return text if text.isascii() else _FOREIGN_DIGIT.sub(_digit, text)
+
+
+def _spelled(text: str) -> list[str]:
+    return [match[0] for match in _FIGURE.finditer(text)]
+
+
 def _figures(text: str, locales: tuple[str, str]) -> Iterator[_Figure]:
-    plain = "".join(_digit(character) for character in text)
-    for match in _FIGURE.finditer(plain):
+    for match in _FIGURE.finditer(text):
         if match["half"]:
             hour = int(match["hour"]) % 12 + (12 if match["half"] in "pP" else 0)
             yield match[0], frozenset((str(int(match["hour"])), str(hour)))
@@ -99,8 +110,8 @@ def _value(raw: str, decimal: str) -> str:
     return f"{digits}.{fraction}" if fraction else digits
 
 
-def _digit(character: str) -> str:
-    return str(unicodedata.decimal(character, character))
+def _digit(foreign: re.Match[str]) -> str:
+    return str(unicodedata.decimal(foreign[0]))
 
 
 def _may_be_spelled_out(values: frozenset[str]) -> bool:

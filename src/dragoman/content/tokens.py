@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from dragoman.content.grammar import PATTERNS
@@ -47,6 +47,8 @@ _UNNUMBERED = re.compile(
     r"%(?!\d+\$|[%({<])[-+0#' ]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|ll|[hlLqjzt])?[diouxXeEfFgGaAcCsSpn@bra]"
 )
 _UNNUMBERED_FIELD = re.compile(r"(?<!\{)\{(?:![rsa])?(?::[^{}]*)?\}(?!\})")
+_TEXTS_KEPT = 64
+"""A text is looked at several times in a row: to pass it by, to protect it, to check it."""
 _URL_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
@@ -63,6 +65,7 @@ class Token:
     mate: int = -1
 
 
+@lru_cache(maxsize=_TEXTS_KEPT)
 def tokens(text: str, syntax: Syntax) -> tuple[Token, ...]:
     """Cut a text by its declared syntax. `"".join(token.raw …) == text`, always."""
     return _merged(_paired(list(_scanned(text, syntax))))
