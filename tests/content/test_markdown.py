@@ -363,6 +363,7 @@ Term
 """
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(sorted(blocks(SAMPLE))),
     st.lists(ATOMS, min_size=1, max_size=6),
