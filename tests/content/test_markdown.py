@@ -30,7 +30,7 @@ def written(
     text: str, translations: Mapping[str, str], locale: str = "de", format: MarkdownFormat = MARKDOWN
 ) -> str:
     source = opened(text, format)
-    complete = {block.key: block.text for block in source.blocks} | translations
+    complete = {**{block.key: block.text for block in source.blocks}, **translations}
     return render(format, None, source, complete, locale).data.decode()
 
 
