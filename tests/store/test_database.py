@@ -13,6 +13,7 @@ from dragoman.kernel.errors import StoreError
 from dragoman.store.engines import engine_of
 from dragoman.store.transaction import Tx, urgent
 from tests.doubles.databases import opened
+from tests.store.clocks import StillClock
 from tests.store.shelf import BOOKS, add_copy, book, put, put_and_fail, shelved, titles
 
 
@@ -37,7 +38,7 @@ def test_an_act_that_raises_leaves_nothing_and_its_error_reaches_its_caller(data
 
 def test_acts_that_wait_at_the_same_moment_share_one_commit(database_url: str) -> None:
     async def story() -> tuple[int, int]:
-        async with shelved(database_url, group_commit=True, writers=1) as database:
+        async with shelved(database_url, clock=StillClock(), group_commit=True, writers=1) as database:
             hold = threading.Event()
             first = asyncio.ensure_future(database.run(wait_for, hold))
             others = [asyncio.ensure_future(database.run(put, number)) for number in range(20)]
@@ -53,7 +54,7 @@ def test_acts_that_wait_at_the_same_moment_share_one_commit(database_url: str) -
 
 def test_one_act_of_a_group_that_fails_is_undone_alone(database_url: str) -> None:
     async def story() -> tuple[list[Any], list[str], int]:
-        async with shelved(database_url, group_commit=True, writers=1) as database:
+        async with shelved(database_url, clock=StillClock(), group_commit=True, writers=1) as database:
             hold = threading.Event()
             waiting = [
                 database.run(wait_for, hold),
@@ -77,7 +78,7 @@ def test_one_act_of_a_group_that_fails_is_undone_alone(database_url: str) -> Non
 
 def test_a_first_act_that_fails_takes_no_other_with_it(database_url: str) -> None:
     async def story() -> list[str]:
-        async with shelved(database_url, group_commit=True, writers=1) as database:
+        async with shelved(database_url, clock=StillClock(), group_commit=True, writers=1) as database:
             tasks = [
                 asyncio.ensure_future(act)
                 for act in (
@@ -200,6 +201,37 @@ def test_a_refused_row_is_told_by_its_constraint_and_never_by_its_text(database_
     assert "tenant" not in check + key
 
 
+def test_a_table_that_is_missing_is_told_as_a_schema_that_is_not_ours(database_url: str) -> None:
+    async def story() -> str:
+        async with opened(database_url) as database:
+            with pytest.raises(StoreError) as caught:
+                await database.run(ask_for_nothing_that_is_there)
+            return caught.value.code
+
+    assert asyncio.run(story()) == "schema_unavailable"
+
+
+def test_closing_answers_all_who_wait(database_url: str) -> None:
+    async def story() -> list[Any]:
+        async with shelved(database_url, writers=1) as database:
+            begun, hold = threading.Event(), threading.Event()
+            tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(database.run(wait_for, hold, begun))]
+            await asyncio.to_thread(begun.wait, 10)
+            tasks += [asyncio.ensure_future(database.run(put, number)) for number in range(5)]
+            await asyncio.sleep(0)
+            tasks[1].cancel()
+            closing = asyncio.ensure_future(database.close())
+            await asyncio.sleep(0)
+            hold.set()
+            await closing
+            answers = await asyncio.gather(*tasks, return_exceptions=True)
+            with pytest.raises(StoreError, match="closed"):
+                await database.run(put, 9)
+            return [type(answer) for answer in answers]
+
+    assert asyncio.run(story()) == [type(None), asyncio.CancelledError, int, int, int, int]
+
+
 def test_a_wrong_url_is_told_at_once_and_without_its_password() -> None:
     async def story(url: str) -> str:
         with pytest.raises(StoreError) as caught:
@@ -239,6 +271,11 @@ def test_an_older_or_newer_schema_is_refused(database_url: str) -> None:
         with engine.begin() as connection:
             connection.execute(sa.text(f"UPDATE alembic_version SET version_num = '{ours}'"))
         engine.dispose()
+
+
+def ask_for_nothing_that_is_there(tx: Tx) -> None:
+    """A question to a database that another program made."""
+    tx.all(sa.select(sa.column("x")).select_from(sa.table("absent")))
 
 
 def wait_for(tx: Tx, moment: threading.Event, begun: threading.Event | None = None) -> None:

@@ -15,6 +15,7 @@ from dragoman.kernel.errors import CommitUnknown, StoreError
 from dragoman.store.transaction import Tx
 from tests.doubles.databases import opened
 from tests.doubles.proxy import Deed, Proxy
+from tests.store.clocks import StillClock
 from tests.store.shelf import add_copy, put, put_once, shelved, titles
 
 _COMMIT = {"postgresql": b"COMMIT\x00", "mariadb": b"\x03COMMIT"}
@@ -69,7 +70,10 @@ def test_a_lost_commit_is_unknown_to_every_act_of_its_group(server_url: str) -> 
 
     async def story() -> list[object]:
         with behind(server_url) as (url, proxy):
-            async with shelved(server_url), opened(url, group_commit=True, writers=1) as database:
+            async with (
+                shelved(server_url),
+                opened(url, StillClock(), group_commit=True, writers=1) as database,
+            ):
                 hold = threading.Event()
                 acts = [database.run(wait_for, hold), database.run(put, 1), database.run(put_once, 2)]
                 tasks = [asyncio.ensure_future(act) for act in acts]

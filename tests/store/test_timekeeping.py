@@ -7,33 +7,13 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.kernel.clock import MICROSECONDS, SystemClock, seconds
+from dragoman.kernel.clock import MICROSECONDS, seconds
 from dragoman.kernel.limits import CLOCK_SYNC_SECONDS
 from dragoman.store.engines import engine_of
 from dragoman.store.timekeeping import DatabaseTime, HostTime
 from dragoman.store.transaction import Tx
 from tests.doubles.databases import opened
-
-
-class HandClock:
-    """A host whose clocks a test turns by hand."""
-
-    def __init__(self, wall: int = 0, monotonic: float = 0.0) -> None:
-        self.wall = wall
-        self.ticks = monotonic
-
-    def now(self) -> int:
-        return self.wall
-
-    def monotonic(self) -> float:
-        return self.ticks
-
-
-class SkewedClock(SystemClock):
-    """A host whose clock is an hour fast."""
-
-    def now(self) -> int:
-        return super().now() + seconds(3600)
+from tests.store.clocks import HandClock, SkewedClock
 
 
 def test_time_ticks_with_the_monotonic_clock_between_two_measurements() -> None:

@@ -147,7 +147,7 @@ def _version(session: Session) -> str | None:
     try:
         rows = session.query(f"SELECT max(version_num) FROM {VERSION_TABLE}", ())  # noqa: S608 - a constant
     except Exception as error:
-        if session.judge(error) is Verdict.REFUSED:
+        if session.judge(error) is Verdict.FOREIGN:
             return None
         raise
     return None if rows[0][0] is None else str(rows[0][0])

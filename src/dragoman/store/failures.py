@@ -19,6 +19,7 @@ class Verdict(Enum):
 
     ROLLED_BACK = "the server undid it: it may run again"
     LOST = "the connection is gone: what was not committed is undone"
+    FOREIGN = "a table or column of ours is missing"
     UNAVAILABLE = "the database cannot do this now: disk full, read only, damaged"
     REFUSED = "the statement or a row is wrong: running it again changes nothing"
 
@@ -44,6 +45,8 @@ _SQLITE_UNAVAILABLE = {
 _POSTGRES_AGAIN = {"40001", "40P01", "55P03"}
 _POSTGRES_LOST = re.compile(r"08|57P|53300|25P03")
 _POSTGRES_UNAVAILABLE = re.compile(r"53|58|25006|XX|28|3D")
+_POSTGRES_FOREIGN = {"42P01", "42703"}
+_MYSQL_FOREIGN = {1054, 1146}
 _MYSQL_AGAIN = {1213, 1205, 1020}
 _MYSQL_LOST = {
     0,
@@ -75,7 +78,10 @@ def judge_sqlite(error: BaseException) -> Verdict | None:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _SQLITE_AGAIN:
         return Verdict.ROLLED_BACK
-    return Verdict.UNAVAILABLE if code in _SQLITE_UNAVAILABLE else Verdict.REFUSED
+    if code in _SQLITE_UNAVAILABLE:
+        return Verdict.UNAVAILABLE
+    missing = code == sqlite3.SQLITE_ERROR and str(error).startswith(("no such table", "no such column"))
+    return Verdict.FOREIGN if missing else Verdict.REFUSED
 
 
 def judge_postgres(error: BaseException, driver: Any) -> Verdict | None:
@@ -89,7 +95,9 @@ def judge_postgres(error: BaseException, driver: Any) -> Verdict | None:
         return Verdict.ROLLED_BACK
     if _POSTGRES_LOST.match(state):
         return Verdict.LOST
-    return Verdict.UNAVAILABLE if _POSTGRES_UNAVAILABLE.match(state) else Verdict.REFUSED
+    if _POSTGRES_UNAVAILABLE.match(state):
+        return Verdict.UNAVAILABLE
+    return Verdict.FOREIGN if state in _POSTGRES_FOREIGN else Verdict.REFUSED
 
 
 def judge_mysql(error: BaseException, driver: Any) -> Verdict | None:
@@ -101,7 +109,9 @@ def judge_mysql(error: BaseException, driver: Any) -> Verdict | None:
         return Verdict.ROLLED_BACK
     if number in _MYSQL_LOST:
         return Verdict.LOST
-    return Verdict.UNAVAILABLE if number in _MYSQL_UNAVAILABLE else Verdict.REFUSED
+    if number in _MYSQL_UNAVAILABLE:
+        return Verdict.UNAVAILABLE
+    return Verdict.FOREIGN if number in _MYSQL_FOREIGN else Verdict.REFUSED
 
 
 def describe(error: BaseException) -> str:
@@ -121,5 +131,9 @@ def stated(verdict: Verdict, error: BaseException, place: str) -> StoreError:
     if verdict is Verdict.REFUSED:
         return StoreError(
             f"the database at {place} refused a statement: {describe(error)}", code="internal_error"
+        )
+    if verdict is Verdict.FOREIGN:
+        return StoreError(
+            f"the database at {place} is not as expected: {describe(error)}", "schema_unavailable"
         )
     return StoreError(f"the database at {place} cannot be used: {describe(error)}")

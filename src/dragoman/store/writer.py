@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Literal
 
 from dragoman.kernel import limits
 from dragoman.kernel.clock import Clock
@@ -40,15 +40,23 @@ class Call:
     error: BaseException | None = None
 
 
-@dataclass(slots=True)
 class Tally:
-    """What a database has done so far, for bench and metrics. `commits` are those that changed rows."""
+    """What a database has done so far, for bench and metrics; threads share it.
 
-    acts: int = 0
-    commits: int = 0
-    urgent_commits: int = 0
-    empty: int = 0
-    undone: int = 0
+    `commits` changed rows for acts that were not all urgent, `urgent_commits` for urgent ones only; `empty`
+    changed nothing; `undone` were rolled back whole.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.acts = self.commits = self.urgent_commits = self.empty = self.undone = 0
+
+    def count(
+        self, kind: Literal["acts", "commits", "urgent_commits", "empty", "undone"], by: int = 1
+    ) -> None:
+        """Raise one of the numbers."""
+        with self._lock:
+            setattr(self, kind, getattr(self, kind) + by)
 
 
 class Transaction:
@@ -82,7 +90,7 @@ class Transaction:
         except Exception as error:  # noqa: BLE001 - every caller is answered, whatever went wrong
             self._fail(taken or [first], error, self._session.judge(error))
             return taken or [first]
-        self._tally.acts += len(taken)
+        self._tally.count("acts", len(taken))
         if kept:
             self._commit(kept)
         else:
@@ -128,16 +136,12 @@ class Transaction:
             else:
                 self._fail(kept, error, verdict)
             return
-        if not self._wrote:
-            self._tally.empty += 1
-        elif all(call.urgent for call in kept):
-            self._tally.urgent_commits += 1
-        else:
-            self._tally.commits += 1
+        urgent = all(call.urgent for call in kept)
+        self._tally.count("empty" if not self._wrote else "urgent_commits" if urgent else "commits")
 
     def _fail(self, calls: list[Call], error: Exception, verdict: Verdict | None) -> None:
         """The whole transaction is undone: whoever has no error of his own yet gets this one."""
-        self._tally.undone += 1
+        self._tally.count("undone")
         self.is_lost = verdict is Verdict.LOST
         if not self.is_lost:
             self._undo()
@@ -193,11 +197,12 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Seat:
-    """What one thread holds: its connection, and a call that could not share the last transaction."""
+    """What one thread holds: a connection, the calls it is at, and one that could not share a transaction."""
 
     session: Session | None = None
-    carried: _Waiting | None = None
     batch: list[_Waiting] = field(default_factory=list)
+    carried: _Waiting | None = None
+    is_left: bool = False
 
 
 class Crew:
@@ -221,7 +226,7 @@ class Crew:
         self._reading = reading
         self._urgent: deque[_Waiting] = deque()
         self._ordinary: deque[_Waiting] = deque()
-        self._tokens: SimpleQueue[None] = SimpleQueue()
+        self._tokens: SimpleQueue[bool] = SimpleQueue()  # True: an act is in line; False: a thread is to end
         self._is_closed = False
         count = server.options.readers if reading else server.writers
         self._threads = [
@@ -238,51 +243,54 @@ class Crew:
         loop = asyncio.get_running_loop()
         waiting = _Waiting(call, loop, loop.create_future())
         (self._urgent if call.urgent else self._ordinary).append(waiting)
-        self._tokens.put(None)
+        self._tokens.put(True)
         return await waiting.future
 
     async def close(self) -> None:
         """Work off what waits, then let the connections go."""
         self._is_closed = True
         for _ in self._threads:
-            self._tokens.put(None)
+            self._tokens.put(False)
         for thread in self._threads:
             await asyncio.to_thread(thread.join)
 
     def _work(self) -> None:
         """The life of one thread."""
         seat = _Seat()
-        while True:
+        while not seat.is_left:
             waiting = self._next(seat)
-            if waiting is not None:
-                seat.batch = [waiting]
+            if waiting is None:
+                continue
+            seat.batch = [waiting]
+            try:
                 self._serve(seat, waiting)
-                _answer(seat.batch)
-            elif self._is_closed:
-                break
+            except Exception as error:  # noqa: BLE001 - a thread that dies would leave its callers waiting for ever
+                self._drop(seat)
+                for asked in seat.batch:
+                    asked.call.error = asked.call.error or error
+            _answer(seat.batch)
         self._drop(seat)
 
     def _next(self, seat: _Seat) -> _Waiting | None:
-        """The next act in line; None at the end, or after an idle time in which the clock was read."""
+        """The next act in line; None where its caller left, the line ended, or the clock was due."""
         if seat.carried is not None:
             waiting, seat.carried = seat.carried, None
             return waiting
         try:
-            self._tokens.get(timeout=limits.CLOCK_SYNC_SECONDS if self._server.has_clock else None)
+            is_act = self._tokens.get(timeout=limits.CLOCK_SYNC_SECONDS if self._server.has_clock else None)
         except Empty:
             self._keep_time(seat)
             return None
-        return self._pop()
+        seat.is_left = not is_act
+        return self._pop() if is_act else None
 
     def _pop(self) -> _Waiting | None:
-        """The first in line whose caller still waits."""
-        for line in (self._urgent, self._ordinary):
-            try:
-                waiting = line.popleft()
-            except IndexError:
-                continue
-            return None if waiting.future.cancelled() else waiting
-        return None
+        """The first in line; None where its caller waits no more."""
+        try:
+            waiting = self._urgent.popleft()
+        except IndexError:
+            waiting = self._ordinary.popleft()
+        return None if waiting.future.cancelled() else waiting
 
     def _serve(self, seat: _Seat, first: _Waiting) -> None:
         """Carry out one act and, where acts share commits, those that wait behind it."""
@@ -312,14 +320,14 @@ class Crew:
         """The next act that waits already and may share the transaction."""
         while True:
             try:
-                self._tokens.get_nowait()
+                is_act = self._tokens.get_nowait()
             except Empty:
+                return None
+            if not is_act:
+                self._tokens.put(False)
                 return None
             waiting = self._pop()
             if waiting is None:
-                if self._is_closed:
-                    self._tokens.put(None)  # the token of a closing thread, not of a canceled act
-                    return None
                 continue
             if waiting.call.alone:
                 seat.carried = waiting
