@@ -1,14 +1,22 @@
-"""The command `dragoman`: the only module that knows several surfaces; it hands the server's builder to the CLI."""
+"""The command `dragoman`: the only module that knows several surfaces; it hands the CLI the server's builder."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from dragoman.surfaces.cli.commands import build_cli
-from dragoman.surfaces.http.app import build_app
+
+
+def build_server(services: Any) -> Any:
+    """The HTTP app; what it needs is imported only by those who serve."""
+    from dragoman.surfaces.http.app import build_app
+
+    return build_app(services)
 
 
 def main() -> None:
     """Run the command line."""
-    build_cli(build_app)()
+    build_cli(build_server)()
 
 
 if __name__ == "__main__":

@@ -51,12 +51,14 @@ class Keeper:
         self._database = database
         self._clock = clock
         self._held: set[Held] = set()
+        self._taken = asyncio.Event()
 
     def hold(self, table: str, key: tuple[str | int, ...], fence: int, lease_seconds: float) -> Held:
         """Renew this lease from now on."""
         until = self._clock.monotonic() + lease_seconds
         held = Held(table, key, fence, lease_seconds, until, self._clock)
         self._held.add(held)
+        self._taken.set()
         return held
 
     def drop(self, lease: object) -> None:
@@ -65,7 +67,7 @@ class Keeper:
 
     async def renew(self) -> None:
         """Prolong everything held; what another holder took is marked lost."""
-        held = list(self._held)
+        held = [lease for lease in self._held if not lease.lost]
         if not held:
             return
         began = self._clock.monotonic()
@@ -78,14 +80,23 @@ class Keeper:
                 lease.until = began + lease.lease_seconds
 
     async def run(self) -> None:
-        """Renew for ever."""
+        """Renew for ever. A lease that is taken meanwhile may have to be renewed sooner than the others."""
         while True:
-            shortest = min((lease.lease_seconds for lease in self._held), default=SWEEP_SECONDS * 3)
-            await asyncio.sleep(shortest * RENEW_SHARE)
+            self._taken.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._taken.wait(), self._rest_seconds())
+                continue
             try:
                 await self.renew()
             except StoreError as error:
                 _log.warning("leases could not be renewed", code=error.code)
+                await asyncio.sleep(_STORE_PAUSE_SECONDS)
+
+    def _rest_seconds(self) -> float:
+        """How long until a third of the first lease is over."""
+        now = self._clock.monotonic()
+        due = [held.until - held.lease_seconds * (1 - RENEW_SHARE) for held in self._held if not held.lost]
+        return max(0.0, min(due, default=now + SWEEP_SECONDS) - now)
 
 
 @dataclass(slots=True)
@@ -100,6 +111,8 @@ class Loop:
     """Whether work done here may have made work for other loops."""
     listens: bool = False
     """Whether the step itself waits for somebody else's hint: such a loop is never counted as busy."""
+    woken: bool = True
+    """Whether the work of other loops concerns it; else it keeps to its poll."""
 
 
 @dataclass(slots=True)
@@ -138,8 +151,9 @@ class Workers:
     def wake(self) -> None:
         """Let every loop look now."""
         for loop, state in self._states:
-            state.busy = not loop.listens
-            state.event.set()
+            if loop.woken or self._stopping:
+                state.busy = not loop.listens
+                state.event.set()
 
     @property
     def idle(self) -> bool:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,6 @@ class Project:
     documents: int
     priced: bool = False
     locales: Sequence[str] = ("de", "fr")
-    environment: dict[str, str] = field(default_factory=dict)
 
     def make(self) -> None:
         """Write the documents and the settings."""
@@ -77,9 +76,8 @@ class Project:
             texts = {f"k{index}": f"Text {index} of document {number}" for index in range(TEXTS)}
             (docs / f"d{number:03}.json").write_text(json.dumps(texts, indent=2), "utf-8")
         settings = f'[providers.hired]\nprotocol = "chat"\nmodel = "test"\nbase_url = "{self.base_url}"\n'
-        (self.folder / "dragoman.toml").write_text(
-            f"{settings}priced = {str(self.priced).lower()}\n", "utf-8"
-        )
+        settings += f'key_variable = "HIRED_KEY"\npriced = {str(self.priced).lower()}\n'
+        (self.folder / "dragoman.toml").write_text(settings, "utf-8")
 
     def start(self, *more: str) -> subprocess.Popen[str]:
         """Start `dragoman translate` on everything."""
@@ -93,7 +91,7 @@ class Project:
             "--db",
             self.database_url,
         ]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **self.environment}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "HIRED_KEY": "a key of this test"}
         return subprocess.Popen(
             [*command, *more],
             cwd=self.folder,

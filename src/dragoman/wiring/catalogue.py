@@ -28,7 +28,7 @@ Factory = Callable[[str], Provider]
 
 def formats() -> Sequence[Format]:
     """Every file format, the more particular first."""
-    return (GettextCatalogue(), JsonCatalogue(), MarkdownFormat())
+    return (GettextCatalogue(), JsonCatalogue(), MarkdownFormat(), MarkdownFormat(mdx=True))
 
 
 def provider_settings(settings: Settings, base_url: str = "") -> Mapping[str, ProviderSettings]:
@@ -54,6 +54,8 @@ def factories(settings: Settings, base_url: str = "") -> Mapping[str, Factory]:
 
 def credentials_missing(chosen: ProviderSettings) -> bool:
     """Whether a provider needs a key that the environment does not hold; own servers need none."""
+    if chosen.priced and not chosen.key_variable:
+        return True
     if not chosen.key_variable or os.environ.get(chosen.key_variable):
         return False
     return chosen.requires_key if chosen.requires_key is not None else chosen.base_url == _OPENAI_URL
@@ -74,7 +76,7 @@ def _factory(name: str, chosen: ProviderSettings) -> Factory:
     def make(model: str) -> Provider:
         if credentials_missing(chosen):
             raise SettingsError(
-                f"provider {name} needs its key in the environment variable {chosen.key_variable}",
+                f"provider {name} needs its key in the environment variable {chosen.key_variable or '(key_variable is not set)'}",
                 "provider_credentials_missing",
             )
         return _make(name, chosen, model or chosen.model)

@@ -1,4 +1,7 @@
-"""The command line `dragoman`: parse, call one step, render. Nothing is decided here."""
+"""The command line `dragoman`: parse, call one step, render. Nothing is decided here.
+
+What a command needs is imported when it runs, so that `dragoman --help` answers at once.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from dragoman import __version__
 from dragoman.kernel.errors import DragomanError
-from dragoman.surfaces.cli import serving, steering, translating
 from dragoman.surfaces.cli.report import COULD_NOT_RUN, INTERRUPTED
-from dragoman.wiring.settings import Settings, load
 
 Build = Callable[..., Any]
+Work = Callable[[Any], Coroutine[Any, Any, int]]
 
 Database = Annotated[
     str, typer.Option("--db", help="Database URL; the default is a SQLite file in .dragoman/.")
@@ -42,8 +43,10 @@ def build_cli(build_server: Build) -> typer.Typer:
     return cli
 
 
-def run(work: Callable[[Settings], Coroutine[Any, Any, int]], as_json: bool = False, **flags: Any) -> None:
+def run(work: Work, as_json: bool = False, **flags: Any) -> None:
     """Load settings, run one command, exit with its code; an error of ours is told with its remedy."""
+    from dragoman.wiring.settings import load
+
     chosen = {name: value for name, value in flags.items() if value not in (None, "")}
     try:
         code = asyncio.run(work(load(Path.cwd(), **chosen)))
@@ -61,6 +64,8 @@ def tell_error(error: DragomanError, as_json: bool) -> None:
         told = {"code": error.code, "message": error.message, "place": error.place, "remedy": error.remedy}
         print(json.dumps({"error": told}, ensure_ascii=False))
         return
+    from rich.console import Console
+
     place = f" ({error.place})" if error.place else ""
     Console(stderr=True).print(
         f"{error.code}{place}: {error.message}\n{error.remedy}", markup=False, highlight=False
@@ -97,6 +102,8 @@ def _add_translate(cli: typer.Typer) -> None:
         as_json: AsJson = False,
     ) -> None:
         """Translate files and folders into other locales; run it again and it goes on where it stopped."""
+        from dragoman.surfaces.cli import translating
+
         asked = translating.Asked(
             paths=tuple(paths),
             locales=tuple(locale.strip() for chosen in to for locale in chosen.split(",") if locale.strip()),
@@ -118,6 +125,8 @@ def _add_manifest_commands(cli: typer.Typer) -> None:
     @cli.command()
     def status(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
         """Counters, money, failures and what waits of a manifest."""
+        from dragoman.surfaces.cli import steering
+
         run(lambda settings: steering.status(settings, manifest, as_json), as_json, database_url=db)
 
     @cli.command()
@@ -128,21 +137,29 @@ def _add_manifest_commands(cli: typer.Typer) -> None:
         as_json: AsJson = False,
     ) -> None:
         """Try again what failed and may be retried, and work until it has ended."""
+        from dragoman.surfaces.cli import steering
+
         run(lambda settings: steering.retry(settings, manifest, intent, as_json), as_json, database_url=db)
 
     @cli.command()
     def cancel(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
         """End what is open; what was paid for is kept in memory."""
+        from dragoman.surfaces.cli import steering
+
         run(lambda settings: steering.cancel(settings, manifest, as_json), as_json, database_url=db)
 
     @cli.command()
     def results(manifest: Manifest, db: Database = "") -> None:
         """Print the texts of a manifest, one JSON object a document and locale."""
+        from dragoman.surfaces.cli import steering
+
         run(lambda settings: steering.results(settings, manifest), database_url=db)
 
     @cli.command()
     def revert(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
         """Take a manifest's files back to what stood there; what people changed since is left alone."""
+        from dragoman.surfaces.cli import steering
+
         run(lambda settings: steering.revert(settings, manifest, as_json), as_json, database_url=db)
 
 
@@ -154,6 +171,8 @@ def _add_processes(cli: typer.Typer, build_server: Build) -> None:
         db: Database = "",
     ) -> None:
         """Serve the HTTP API and run all workers in one process."""
+        from dragoman.surfaces.cli import serving
+
         run(lambda settings: serving.serve(settings, build_server, host, port), database_url=db)
 
     @cli.command()
@@ -164,6 +183,8 @@ def _add_processes(cli: typer.Typer, build_server: Build) -> None:
         db: Database = "",
     ) -> None:
         """Run worker loops until stopped."""
+        from dragoman.surfaces.cli import serving
+
         run(lambda settings: serving.work(settings, role or []), database_url=db)
 
 
@@ -178,6 +199,8 @@ def _add_upkeep(cli: typer.Typer) -> None:
         db: Database = "",
     ) -> None:
         """Make a token and print it once."""
+        from dragoman.surfaces.cli import serving
+
         run(lambda settings: serving.create_token(settings, actor, capability or []), database_url=db)
 
     @tokens.command("revoke")
@@ -185,16 +208,22 @@ def _add_upkeep(cli: typer.Typer) -> None:
         token_id: Annotated[str, typer.Argument(help="The token's id.")], db: Database = ""
     ) -> None:
         """Revoke a token at once."""
+        from dragoman.surfaces.cli import serving
+
         run(lambda settings: serving.revoke_token(settings, token_id), database_url=db)
 
     @cli.command()
     def migrate(db: Database = "") -> None:
         """Bring the database's schema up to date."""
+        from dragoman.surfaces.cli import serving
+
         run(serving.migrate, database_url=db)
 
     @cli.command()
     def doctor(db: Database = "", as_json: AsJson = False) -> None:
         """Say what is wrong and what to do about it."""
+        from dragoman.surfaces.cli import serving
+
         run(lambda settings: serving.doctor(settings, as_json), as_json, database_url=db)
 
     @cli.command()

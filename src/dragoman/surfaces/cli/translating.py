@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,8 @@ class Order:
     project: str
     pairs: tuple[tuple[str, str], ...]
     frozen: dict[str, Any]
+    left_out: Mapping[str, str]
+    """Documents that are no sources, and why."""
 
     @property
     def resume_key(self) -> str:
@@ -84,7 +86,7 @@ async def translate(settings: Settings, asked: Asked) -> int:
             order.resume_key,
         )
         await _apply_policy(services, admitted, asked)
-        return await _work(services, admitted, asked)
+        return await _work(services, admitted, asked, order.left_out)
 
 
 def plan(settings: Settings, asked: Asked) -> Order:
@@ -117,7 +119,7 @@ def plan(settings: Settings, asked: Asked) -> Order:
         "concurrency": settings.concurrency,
     }
     pairs = tuple(sorted((document, locale) for document in found.templates for locale in targets))
-    return Order(settings.project or settings.root.name or "default", pairs, frozen)
+    return Order(settings.project or settings.root.name or "default", pairs, frozen, found.skipped)
 
 
 def default_provider(settings: Settings) -> str:
@@ -142,7 +144,7 @@ def _refuse_provider(settings: Settings, name: str, base_url: str) -> None:
         )
     if catalogue.credentials_missing(known[name]):
         raise CallerError(
-            f"provider {name} needs its key in {known[name].key_variable}",
+            f"provider {name} needs its key in {known[name].key_variable or '(key_variable is not set)'}",
             "provider_credentials_missing",
             place="--provider",
         )
@@ -156,7 +158,7 @@ async def _apply_policy(services: Services, admitted: Admitted, asked: Asked) ->
         await services.controls.put(Workspace(services.settings.workspace), admitted.manifest_id, control)
 
 
-async def _work(services: Services, admitted: Admitted, asked: Asked) -> int:
+async def _work(services: Services, admitted: Admitted, asked: Asked, left_out: Mapping[str, str]) -> int:
     console = Console(stderr=True)
     live = console.is_terminal and not asked.as_json
     if admitted.how == "resumed" and not asked.as_json:
@@ -175,6 +177,7 @@ async def _work(services: Services, admitted: Admitted, asked: Asked) -> int:
     if not interrupted.is_set():
         following.result()
     told = await report(services, admitted.manifest_id, explain=asked.explain)
+    told.notes += [f"left out {document}: {why}" for document, why in sorted(left_out.items())]
     told.interrupted = interrupted.is_set()
     if told.interrupted:
         told.notes.append("Interrupted; nothing is lost. Run the same command again to go on.")
