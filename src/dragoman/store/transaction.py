@@ -106,6 +106,20 @@ class Tx:
             self.wrote = True
         return count
 
+    def touched_each(self, statement: Any, rows: Sequence[Values]) -> int:
+        """Run an UPDATE or DELETE once for each row of values; how many rows it matched in all.
+
+        One trip to the server, and one compilation: the rows differ in values only.
+        """
+        if not rows:
+            return 0
+        runner = self._open
+        bound = [runner.compilations.bound(statement, values)[0] for values in rows]
+        count = runner.change_many(bound[0].sql, [one.parameters for one in bound])
+        if count:
+            self.wrote = True
+        return count
+
     def insert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows that all name the same columns. A key that stands already is an error."""
         if not rows:

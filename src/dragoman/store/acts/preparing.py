@@ -65,6 +65,7 @@ def record_preparations(tx: Tx, work: ShardWork, outcomes: Sequence[Preparation]
     `jitter` (0 to 1) spreads retries. Raises `LeaseLost` under a stale fence: then nothing is written.
     """
     claims.hold_shard(tx, work.manifest_id, work.shard, work.fence)
+    intents.prepare(tx, [outcome for outcome in outcomes if outcome.outcome == "prepare"])
     for outcome in outcomes:
         _record(tx, outcome, jitter)
     quiet = [outcome.intent for outcome in outcomes if outcome.outcome == "nothing_to_do"]
@@ -79,20 +80,9 @@ def record_preparations(tx: Tx, work: ShardWork, outcomes: Sequence[Preparation]
 
 
 def _record(tx: Tx, outcome: Preparation, jitter: float) -> None:
+    """What came of an intent that was not prepared."""
     intent = outcome.intent
-    if outcome.outcome == "prepare":
-        intents.move(
-            tx,
-            [intent.id],
-            "prepare",
-            prepared=outcome.prepared,
-            key_map=outcome.key_map,
-            source_fingerprint=outcome.source_fingerprint,
-            selection_fingerprint=outcome.selection_fingerprint,
-            fields_total=outcome.fields,
-            next_attempt_at=tx.now,
-        )
-    elif outcome.outcome == "all_protected":
+    if outcome.outcome == "all_protected":
         intents.move(tx, [intent.id], "all_protected", error_code="target_protected")
         history.of_intents(tx, [intent], "all_protected", "protected", "target_protected")
     elif outcome.outcome == "refuse":

@@ -8,6 +8,7 @@ twice.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
@@ -162,23 +163,36 @@ def _end_intents(
     touched = {links[item.ref].intent_id: current[links[item.ref].intent_id] for item in live}
     waiting = submissions.open_parts(tx, [(row.id, row.generation) for row in touched.values()])
     ended = [row for row in touched.values() if row.id not in waiting]
-    for row in ended:
-        tally = texts.tally(tx, row.id)
-        item = failed.get(row.id)
-        bad = texts.failed_keys(tx, [row.id])
-        code = (item.code if item else "") or (bad[0].code if bad else "")
+    alike: dict[tuple[str, str, tuple[tuple[str, int], ...]], list[Row]] = {}
+    for row, code, message, tally in _ends(tx, event, ended, failed):
+        alike.setdefault((code, message, tuple(tally.items())), []).append(row)
+    for (code, message, counts), rows in alike.items():
         moved = "cancel" if code == "canceled" else "fail" if code else "complete"
-        message = f"{len(bad)} of {tally['fields_total']} fields failed" if bad else event.message
         intents.move(
             tx,
-            [row.id],
+            [row.id for row in rows],
             moved,
             error_code=code or None,
             error_message=message if code else None,
             retryable=bool(code) and code in CODES and CODES[code].retryable,
             last_event_sequence=event.event_sequence,
-            **tally,
+            **dict(counts),
         )
         after = {"cancel": "skipped", "fail": "failed", "complete": "completed"}[moved]
-        history.of_intents(tx, [row], moved, after, code, message if code else "")
+        history.of_intents(tx, rows, moved, after, code, message if code else "")
     return ended
+
+
+def _ends(
+    tx: Tx, event: JobEvent, ended: list[Row], failed: dict[str, ItemResult]
+) -> Iterator[tuple[Row, str, str, dict[str, int]]]:
+    """Each intent that ends, with code (empty where all is well), message and the counts of its fields."""
+    ids = [row.id for row in ended]
+    tallies = texts.tallies(tx, ids)
+    bad = {row.intent_id: row.code for row in reversed(texts.failed_keys(tx, ids))}
+    for row in ended:
+        tally, item = tallies[row.id], failed.get(row.id)
+        code = (item.code if item else "") or bad.get(row.id, "")
+        number = tally["fields_failed"]
+        message = f"{number} of {tally['fields_total']} fields failed" if number else event.message
+        yield row, code, message, tally

@@ -15,11 +15,29 @@ from dragoman.kernel.errors import CODES, sanitize
 from dragoman.kernel.identity import key_hash
 from dragoman.kernel.limits import JITTER_SHARE, RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS, SHARD_INTENTS
 from dragoman.machines.tables import INTENT
-from dragoman.model.intents import DueIntent
+from dragoman.model.intents import DueIntent, Preparation
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
 _INTENTS = tables.intents
+
+_PREPARE = (
+    sa.update(_INTENTS)
+    .where(
+        _INTENTS.c.id == sa.bindparam("intent"),
+        _INTENTS.c.state.in_(sorted(INTENT.sources("prepared"))),
+    )
+    .values(
+        state="prepared",
+        prepared=sa.bindparam("envelope"),
+        key_map=sa.bindparam("keys"),
+        source_fingerprint=sa.bindparam("source"),
+        selection_fingerprint=sa.bindparam("chosen"),
+        fields_total=sa.bindparam("fields"),
+        next_attempt_at=sa.bindparam("now"),
+        updated_at=sa.bindparam("now"),
+    )
+)
 
 
 def active_key(project_id: str, document: str, locale: str) -> str:
@@ -133,6 +151,8 @@ def move(tx: Tx, ids: Sequence[str], event: str, **values: Any) -> int:
 
     Terminal moves let the pair go and end the work of the site.
     """
+    if not ids:
+        return 0
     sources = sorted(state for state, known, _ in INTENT.table + INTENT.reopens if known == event)
     targets = {target for _, known, target in INTENT.table + INTENT.reopens if known == event}
     if len(targets) != 1:
@@ -154,6 +174,23 @@ def move(tx: Tx, ids: Sequence[str], event: str, **values: Any) -> int:
         .where(_INTENTS.c.id.in_(list(ids)), _INTENTS.c.state.in_(sources))
         .values(**stamped)
     )
+
+
+def prepare(tx: Tx, outcomes: Sequence[Preparation]) -> int:
+    """Give intents what was prepared of each: then they are due for submission. Gives how many moved."""
+    rows = [
+        {
+            "intent": outcome.intent.id,
+            "envelope": outcome.prepared,
+            "keys": outcome.key_map,
+            "source": outcome.source_fingerprint,
+            "chosen": outcome.selection_fingerprint,
+            "fields": outcome.fields,
+            "now": tx.now,
+        }
+        for outcome in outcomes
+    ]
+    return tx.touched_each(_PREPARE, rows)
 
 
 def refuse(tx: Tx, intent: DueIntent, event: str, code: str, message: str) -> bool:

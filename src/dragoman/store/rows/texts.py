@@ -13,18 +13,30 @@ from dragoman.store.transaction import Row, Tx
 
 _RESULTS, _ENTRIES = tables.results, tables.entries
 
+_GOOD = {"memory": "via_memory", "ai": "via_ai", "passed": "passed_through"}
+"""Whence a field's text came → the count of an intent that it belongs to."""
+_TALLY = ("fields_total", "fields_failed", *_GOOD.values())
+
 
 def replace_results(tx: Tx, rows: Sequence[dict[str, Any]]) -> None:
     """Write results; a later generation replaces only the fields that it asked for."""
+    if not rows:
+        return
     by_intent: dict[str, list[str]] = {}
     for row in rows:
         by_intent.setdefault(row["intent_id"], []).append(row["key_hash"])
-    for intent_id, hashes in by_intent.items():
+    for intent_id in _with_results(tx, list(by_intent)):
+        hashes = by_intent[intent_id]
         tx.touched(
             sa.delete(_RESULTS).where(_RESULTS.c.intent_id == intent_id, _RESULTS.c.key_hash.in_(hashes))
         )
-    if rows:
-        tx.insert(_RESULTS, rows)
+    tx.insert(_RESULTS, rows)
+
+
+def _with_results(tx: Tx, intent_ids: Sequence[str]) -> list[str]:
+    """Which of these intents have results already, of an earlier generation or part."""
+    rows = tx.all(sa.select(_RESULTS.c.intent_id).distinct().where(_RESULTS.c.intent_id.in_(intent_ids)))
+    return [row.intent_id for row in rows]
 
 
 def results(tx: Tx, intent_ids: Sequence[str]) -> list[Row]:
@@ -39,24 +51,21 @@ def failed_keys(tx: Tx, intent_ids: Sequence[str]) -> list[Row]:
     )
 
 
-def tally(tx: Tx, intent_id: str) -> dict[str, int]:
-    """How the fields of an intent ended: failed, via memory, via ai, passed through."""
+def tallies(tx: Tx, intent_ids: Sequence[str]) -> dict[str, dict[str, int]]:
+    """How the fields of each intent ended: failed, via memory, via ai, passed through."""
     rows = tx.all(
-        sa.select(_RESULTS.c.via, _RESULTS.c.code, sa.func.count().label("number"))
-        .where(_RESULTS.c.intent_id == intent_id)
-        .group_by(_RESULTS.c.via, _RESULTS.c.code)
+        sa.select(_RESULTS.c.intent_id, _RESULTS.c.via, _RESULTS.c.code, sa.func.count().label("number"))
+        .where(_RESULTS.c.intent_id.in_(intent_ids))
+        .group_by(_RESULTS.c.intent_id, _RESULTS.c.via, _RESULTS.c.code)
     )
-    good = {
-        via: sum(row.number for row in rows if not row.code and row.via == via)
-        for via in ("memory", "ai", "passed")
-    }
-    return {
-        "fields_total": sum(row.number for row in rows),
-        "fields_failed": sum(row.number for row in rows if row.code),
-        "via_memory": good["memory"],
-        "via_ai": good["ai"],
-        "passed_through": good["passed"],
-    }
+    found = {intent_id: dict.fromkeys(_TALLY, 0) for intent_id in intent_ids}
+    for row in rows:
+        tally = found[row.intent_id]
+        tally["fields_total"] += row.number
+        name = "fields_failed" if row.code else _GOOD.get(row.via)
+        if name:
+            tally[name] += row.number
+    return found
 
 
 def entries(tx: Tx, project_id: str, pairs: Iterable[tuple[str, str]]) -> list[Row]:
