@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 from itertools import pairwise
 from pathlib import Path
 
 from dragoman.kernel import errors, limits
 from dragoman.machines.machine import Machine
 from dragoman.machines.tables import ALL
+from dragoman.surfaces.http.app import open_api
 
 DOCS = Path(__file__).resolve().parent
 PRINTED = "<!-- Printed by `make docs`; change the code instead. -->"
@@ -19,6 +21,7 @@ def pages() -> dict[str, str]:
     """Path relative to this folder, and the page's text."""
     return {
         "internals/states.md": states_page(),
+        "openapi.json": contract(),
         "reference/errors.md": errors_page(),
         "reference/limits.md": limits_page(),
     }
@@ -35,6 +38,11 @@ queries name and the property tests come from the same tables. Nothing leaves a 
 explicit acts of a person that are listed as *reopens*.
 """
     return head + "".join(_machine(machine) for machine in ALL)
+
+
+def contract() -> str:
+    """The HTTP contract, as it is served at /openapi.json."""
+    return json.dumps(open_api(), ensure_ascii=False, indent=1) + "\n"
 
 
 def errors_page() -> str:

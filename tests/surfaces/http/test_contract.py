@@ -1,10 +1,8 @@
-"""The contract: complete, with examples that fit their shapes, and written down as it is served."""
+"""The contract: complete, with examples that fit their shapes. (tests/tidy holds docs/openapi.json to it.)"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -14,16 +12,11 @@ from dragoman.kernel.errors import CODES
 from dragoman.surfaces.http.app import open_api
 
 CONTRACT = open_api()
-WRITTEN = Path(__file__).resolve().parents[3] / "docs" / "openapi.json"
 OPERATIONS = [
     pytest.param(path, method, operation, id=f"{method} {path}")
     for path, methods in CONTRACT["paths"].items()
     for method, operation in methods.items()
 ]
-
-
-def test_the_written_contract_is_the_one_that_is_served() -> None:
-    assert json.loads(WRITTEN.read_text("utf-8")) == CONTRACT, "run `make docs`"
 
 
 @pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS)
