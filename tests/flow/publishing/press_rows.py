@@ -149,6 +149,15 @@ def claim_at(tx: Tx, column: str, microseconds: int) -> int:
     return len(executions.claim_commands(tx, "host/boot/7/7", 60, 5))
 
 
+def put_off(tx: Tx, execution_id: str) -> None:
+    """As if an execution were due in a while only."""
+    tx.touched(
+        sa.update(tables.publication_commands)
+        .where(tables.publication_commands.c.execution_id == execution_id)
+        .values(due_at=tx.now + 60_000_000)
+    )
+
+
 def make_due(tx: Tx) -> None:
     """As if the time of everything that waits had come."""
     for table, column in (
