@@ -78,7 +78,7 @@ def _control(said: Mapping[str, Any]) -> Control:
         raise CallerError(f"$: {unknown[0][:64]!r} is not known here", place="$")
     revision = _whole(said.get("revision"), "$.revision")
     policy = said.get("on_unknown") or ""
-    if policy not in ON_UNKNOWN:
+    if not isinstance(policy, str) or policy not in ON_UNKNOWN:
         raise CallerError(
             "$.on_unknown: `resend`, `resend:unlimited` or `hold` is wanted here", place="$.on_unknown"
         )
