@@ -168,6 +168,15 @@ class Press:
         await self.plan(manifest_id, *intent_ids)
         await self.work()
 
+    async def three(self) -> str:
+        """A manifest of three catalogues, planned."""
+        for name in "abc":
+            self.put_catalogue(f"{name}.json", hello=f"Hello {name}")
+        manifest = await self.manifest()
+        intents = [await self.settle(manifest, f"{name}.json") for name in "abc"]
+        await self.plan(manifest, *intents)
+        return manifest
+
     async def plan(self, manifest_id: str, *intent_ids: str) -> None:
         await self.database.run(press_rows.ask, manifest_id, list(intent_ids))
         assert await self.planning.step() == len(intent_ids)

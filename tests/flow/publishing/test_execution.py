@@ -11,25 +11,12 @@ import pytest
 from dragoman.content.selection import text_hash
 from dragoman.kernel import limits
 from dragoman.kernel.errors import CallerError, LeaseLost
-from dragoman.kernel.identity import key_hash, sha256
+from dragoman.kernel.identity import sha256
 from dragoman.model.effects import Answer, Outgoing
-from dragoman.model.publications import Order, Pace
-from dragoman.model.scopes import Workspace
-from dragoman.store.acts import compensating, executing, publications
+from dragoman.model.publications import Order
+from dragoman.store.acts import compensating, executing
 from tests.flow.publishing import press_rows
-from tests.flow.publishing.press import HERE, Killed, Press, press
-
-PROSE = "# Hello\n\nA first paragraph.\n\nA second one.\n"
-
-
-async def three(here: Press) -> str:
-    """A manifest of three catalogues, planned."""
-    for name in "abc":
-        here.put_catalogue(f"{name}.json", hello=f"Hello {name}")
-    manifest = await here.manifest()
-    intents = [await here.settle(manifest, f"{name}.json") for name in "abc"]
-    await here.plan(manifest, *intents)
-    return manifest
+from tests.flow.publishing.press import HERE, Killed, press
 
 
 def test_steps_run_in_order_and_the_last_one_ends_execution_and_command(
@@ -39,7 +26,7 @@ def test_steps_run_in_order_and_the_last_one_ends_execution_and_command(
 
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            manifest = await three(here)
+            manifest = await here.three()
             await here.work()
             assert here.files.order == ["fr/a.json", "fr/b.json", "fr/c.json"]
             assert await here.states() == (["SUCCEEDED"], ["SUCCEEDED"] * 3, ["DELIVERED"])
@@ -67,7 +54,7 @@ def test_a_worker_that_dies_after_the_write_has_its_step_delivered_again_under_t
 
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            await three(here)
+            await here.three()
             here.files.after[died_at] = Killed()
             with pytest.raises(Killed):
                 await here.work()
@@ -93,7 +80,7 @@ def test_a_worker_that_dies_after_the_write_has_its_step_delivered_again_under_t
 def test_a_worker_that_dies_before_the_write_loses_nothing(database_url: str, tmp_path: Path) -> None:
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            manifest = await three(here)
+            manifest = await here.three()
             here.files.before["fr/b.json"] = Killed()
             with pytest.raises(Killed):
                 await here.work()
@@ -144,7 +131,7 @@ def test_a_stale_holder_begins_nothing_and_ends_nothing(database_url: str, tmp_p
 
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            await three(here)
+            await here.three()
             [old] = await here.database.run(executing.claim_commands, "host/boot/3/3", 60, 5)
             delivery = await here.database.read(executing.delivery_of, old)
             step = delivery.steps[0]
@@ -178,7 +165,7 @@ def test_a_refusal_fails_step_execution_and_command_together_and_later_steps_are
 
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            manifest = await three(here)
+            manifest = await here.three()
             refusal = Answer("REJECTED", code="target_refused", message="fr/b.json: the disk is full")
             here.files.before["fr/b.json"] = refusal
             await here.work()
@@ -204,7 +191,7 @@ def test_a_retry_is_a_new_execution_that_writes_only_what_is_missing(
 
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            manifest = await three(here)
+            manifest = await here.three()
             here.files.before["fr/b.json"] = Answer("REJECTED", code="target_refused", message="full")
             await here.work()
             [failed] = await here.rows("executions")
@@ -257,7 +244,7 @@ def test_an_unknown_end_is_kept_as_unknown_and_read_back_by_the_next_delivery(
 
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            manifest = await three(here)
+            manifest = await here.three()
             here.files.after["fr/b.json"] = Answer("TIMEOUT_UNKNOWN", code="PROVIDER_TIMEOUT_UNKNOWN")
             await here.work()
             assert await here.states() == (["QUEUED"], ["SUCCEEDED", "UNKNOWN", "PENDING"], ["PENDING"])
@@ -275,7 +262,7 @@ def test_after_five_deliveries_without_an_ended_step_nobody_tries_again(
 ) -> None:
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            manifest = await three(here)
+            manifest = await here.three()
             for _ in range(1 + limits.DELIVERIES_WITHOUT_PROGRESS_MAX):  # the first one ended a step
                 here.files.before["fr/b.json"] = Answer("TIMEOUT_UNKNOWN", code="PROVIDER_TIMEOUT_UNKNOWN")
                 await here.later()
@@ -292,7 +279,7 @@ def test_a_step_that_kills_its_worker_is_delivered_five_times_at_most(
 ) -> None:
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            await three(here)
+            await here.three()
             here.files.before["fr/a.json"] = Killed()
             with pytest.raises(Killed):
                 await here.work()
@@ -314,7 +301,7 @@ def test_a_plan_that_no_longer_verifies_fails_before_any_call(database_url: str,
 
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            await three(here)
+            await here.three()
             await here.database.run(press_rows.tamper)
             await here.work()
             [execution] = await here.rows("executions")
@@ -328,204 +315,10 @@ def test_a_plan_that_no_longer_verifies_fails_before_any_call(database_url: str,
     asyncio.run(play())
 
 
-def test_what_a_person_changed_is_left_alone_and_listed_and_the_others_go_on(
-    database_url: str, tmp_path: Path
-) -> None:
-    """Changed between plan and write, or since our last publication."""
-
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            first = await three(here)
-            await here.work()
-            for name in "abc":
-                here.put_catalogue(f"{name}.json", hello=f"Hello again {name}")
-            second = await here.manifest()
-            intents = [await here.settle(second, f"{name}.json") for name in "abc"]
-            here.put_catalogue("fr/a.json", hello="Salut, de ma main")
-            await here.plan(second, *intents)
-            here.put_catalogue("fr/b.json", hello="Bonjour, de ma main")
-            await here.work()
-            assert here.texts("fr/a.json") == {"hello": "Salut, de ma main"}
-            assert here.texts("fr/b.json") == {"hello": "Bonjour, de ma main"}
-            assert here.texts("fr/c.json") == {"hello": "«fr» Hello again c"}
-            assert (await here.states())[1] == ["SUCCEEDED"] * 3 + ["CONFLICT", "CONFLICT", "SUCCEEDED"]
-            block = await here.block(second)
-            assert block["state"] == "failed"
-            assert [(p["document"], p["code"]) for p in block["problems"]] == [
-                ("a.json", "target_conflict"),
-                ("b.json", "target_conflict"),
-            ]
-            assert (await here.block(first))["state"] == "in_place"
-
-    asyncio.run(play())
-
-
-def test_force_overwrites_an_older_change_of_a_persons_and_not_one_made_since_the_plan(
-    database_url: str, tmp_path: Path
-) -> None:
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            await three(here)
-            await here.work()
-            for name in "ab":
-                here.put_catalogue(f"{name}.json", hello=f"Hello again {name}")
-            forced = await here.manifest(force=True)
-            intents = [await here.settle(forced, f"{name}.json") for name in "ab"]
-            here.put_catalogue("fr/a.json", hello="Salut, de ma main")
-            await here.plan(forced, *intents)
-            here.put_catalogue("fr/b.json", hello="Bonjour, de ma main")
-            await here.work()
-            assert here.texts("fr/a.json") == {"hello": "«fr» Hello again a"}
-            assert here.texts("fr/b.json") == {"hello": "Bonjour, de ma main"}
-
-    asyncio.run(play())
-
-
-def test_fields_whose_source_moved_are_left_and_counted(database_url: str, tmp_path: Path) -> None:
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            here.put_catalogue("a.json", hello="Hello", bye="Bye")
-            here.put("b.md", PROSE)
-            manifest = await here.manifest()
-            intents = [await here.settle(manifest, name) for name in ("a.json", "b.md")]
-            await here.plan(manifest, *intents)
-            here.put_catalogue("a.json", hello="Hello", bye="Good bye")
-            here.put("b.md", PROSE.replace("second", "last"))
-            await here.work()
-            assert here.texts("fr/a.json") == {"hello": "«fr» Hello"}
-            assert "fr/b.md" not in here.tree(), "a whole file is written complete or not at all"
-            block = await here.block(manifest)
-            assert (block["written"], block["source_moved"], block["state"]) == (1, 4, "in_place")
-
-    asyncio.run(play())
-
-
-def test_one_document_that_cannot_be_written_does_not_stop_the_others(
-    database_url: str, tmp_path: Path
-) -> None:
-    """It is gone, or it is no longer valid: listed with its reason."""
-
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            manifest = await three(here)
-            (here.root / "a.json").unlink()
-            here.put("b.json", '{"hello": ')
-            await here.work()
-            assert (await here.states())[1] == ["CONFLICT", "CONFLICT", "SUCCEEDED"]
-            problems = (await here.block(manifest))["problems"]
-            assert [problem["code"] for problem in problems] == ["document_not_found", "invalid_fields"]
-            assert "line 1" in problems[1]["message"]
-
-    asyncio.run(play())
-
-
-def test_a_source_that_is_away_for_a_while_puts_the_step_off(database_url: str, tmp_path: Path) -> None:
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            manifest = await three(here)
-            here.away.add("b.json")
-            await here.work()
-            assert await here.states() == (["QUEUED"], ["SUCCEEDED", "PENDING", "PENDING"], ["PENDING"])
-            here.away.clear()
-            await here.later()
-            assert (await here.block(manifest))["state"] == "in_place"
-
-    asyncio.run(play())
-
-
-def test_a_whole_file_with_a_persons_paragraph_is_left_alone(database_url: str, tmp_path: Path) -> None:
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            here.put("a.md", PROSE)
-            here.put("b.md", PROSE)
-            first = await here.manifest()
-            await here.publish(first, *[await here.settle(first, name) for name in ("a.md", "b.md")])
-            assert "«fr» A second one." in (here.root / "fr/a.md").read_text()
-            added = here.put("fr/a.md", (here.root / "fr/a.md").read_text() + "\nA word of mine.\n")
-            for name in ("a.md", "b.md"):
-                here.put(name, PROSE.replace("second", "last"))
-            second = await here.manifest()
-            await here.publish(second, *[await here.settle(second, name) for name in ("a.md", "b.md")])
-            assert "A word of mine." in added.read_text()
-            assert "«fr» A second one." in added.read_text()
-            assert "«fr» A last one." in (here.root / "fr/b.md").read_text()
-            [problem] = (await here.block(second))["problems"]
-            assert (problem["target"], problem["code"]) == ("fr/a.md", "target_conflict")
-
-    asyncio.run(play())
-
-
-def test_entries_of_a_whole_file_are_those_of_its_present_blocks(database_url: str, tmp_path: Path) -> None:
-    """So a paragraph that the source lost is not taken for one that a person removed."""
-
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            for text in (PROSE, "# Hello\n\nA first paragraph.\n", "# Hello\n\nAnother one.\n"):
-                here.put("a.md", text)
-                manifest = await here.manifest()
-                await here.publish(manifest, await here.settle(manifest, "a.md"))
-                assert (await here.block(manifest))["state"] == "in_place"
-                expected = {key_hash(key) for key in here.results("a.md")}
-                assert {row.key_hash for row in await here.rows("entries")} == expected
-
-    asyncio.run(play())
-
-
-def test_a_dry_run_says_what_it_would_write_and_touches_nothing(database_url: str, tmp_path: Path) -> None:
-    """[T-060, T-061]"""
-
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            here.put_catalogue("a.json", hello="Hello")
-            manifest = await here.manifest(executor="dry-run:v1")
-            await here.publish(manifest, await here.settle(manifest, "a.json"))
-            assert set(here.tree()) == {"a.json"}
-            [step] = await here.rows("steps")
-            receipt = json.loads(step.receipt)
-            assert (receipt["would"], receipt["target"], receipt["applied"]) == ("write", "fr/a.json", False)
-            assert (await here.rows("entries"), await here.rows("snapshots")) == ([], [])
-            assert (await here.block(manifest))["state"] == "none"
-            with pytest.raises(CallerError, match="nothing in place"):
-                await here.revert(manifest)
-
-    asyncio.run(play())
-
-
-def test_an_executor_that_nobody_knows_is_a_refusal(sqlite_url: str, tmp_path: Path) -> None:
-    async def play() -> None:
-        async with press(sqlite_url, tmp_path / "site") as here:
-            here.put_catalogue("a.json", hello="Hello")
-            manifest = await here.manifest(executor="sql:v1")
-            await here.publish(manifest, await here.settle(manifest, "a.json"))
-            problem = (await here.block(manifest))["problems"][0]
-            assert (problem["code"], "sql:v1" in problem["message"]) == ("invalid_settings", True)
-
-    asyncio.run(play())
-
-
-def test_edits_that_are_asked_for_turn_the_base_into_what_was_written(
-    sqlite_url: str, tmp_path: Path
-) -> None:
-    async def play() -> None:
-        async with press(sqlite_url, tmp_path / "site") as here:
-            here.put_catalogue("a.json", hello="Hello", bye="Bye")
-            manifest = await here.manifest(explain_edits=True)
-            await here.publish(manifest, await here.settle(manifest, "a.json"))
-            [step] = await here.rows("steps")
-            receipt = json.loads(step.receipt)
-            assert receipt["base"] == "source"
-            data = bytearray(here.tree()["a.json"])
-            for edit in reversed(receipt["edits"]):
-                data[edit["start"] : edit["end"]] = edit["text"].encode(edit["encoding"])
-            assert bytes(data) == here.tree()["fr/a.json"]
-
-    asyncio.run(play())
-
-
 def test_the_limits_of_time_give_a_command_back_with_the_rest_to_do(sqlite_url: str, tmp_path: Path) -> None:
     async def play() -> None:
         async with press(sqlite_url, tmp_path / "site") as here:
-            await three(here)
+            await here.three()
             here.clock.step_seconds = limits.STEP_SECONDS / 2
             assert await here.executing.step() == 1
             assert await here.states() == (["QUEUED"], ["SUCCEEDED", "PENDING", "PENDING"], ["PENDING"])
@@ -533,129 +326,3 @@ def test_the_limits_of_time_give_a_command_back_with_the_rest_to_do(sqlite_url: 
             assert (await here.states())[2] == ["DELIVERED"]
 
     asyncio.run(play())
-
-
-def test_a_command_is_claimed_at_its_instant_and_a_lease_only_after_its_end(
-    database_url: str, tmp_path: Path
-) -> None:
-    """[T-022, T-024, T-025, T-027, T-058]"""
-
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            await three(here)
-            assert await here.database.run(press_rows.claim_at, "due_at", 1) == 0
-            assert await here.database.run(press_rows.claim_at, "due_at", 0) == 1
-            [command] = await here.rows("commands")
-            assert (command.state, command.delivery_count) == ("PROCESSING", 1)
-            assert await here.database.run(press_rows.claim_at, "lease_expires_at", 0) == 0
-            assert await here.database.run(press_rows.claim_at, "lease_expires_at", -1) == 1
-
-    asyncio.run(play())
-
-
-def test_racing_workers_never_get_one_command_twice(database_url: str, tmp_path: Path) -> None:
-    """[T-018, T-023, T-070]"""
-
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            here.put_catalogue("a.json", hello="Hello")
-            for n in range(12):
-                manifest = await here.manifest()
-                await here.plan(manifest, await here.settle(manifest, "a.json", f"fr-{n:03d}"))
-            claimed = await asyncio.gather(
-                *(here.database.run(executing.claim_commands, f"host/boot/{n}/1", 60, 3) for n in range(6))
-            )
-            ids = [command.id for batch in claimed for command in batch]
-            assert len(ids) == len(set(ids)) == 12
-
-    asyncio.run(play())
-
-
-def test_where_polling_is_off_nothing_is_claimed_and_planning_goes_on(
-    sqlite_url: str, tmp_path: Path
-) -> None:
-    """[T-055]"""
-
-    async def play() -> None:
-        async with press(sqlite_url, tmp_path / "site", Pace(polling_enabled=False)) as here:
-            manifest = await three(here)
-            assert await here.executing.step() == 0
-            assert (await here.block(manifest))["state"] == "queued"
-
-    asyncio.run(play())
-
-
-def test_history_shows_state_deliveries_lease_and_last_error(database_url: str, tmp_path: Path) -> None:
-    """[T-051, T-052] to its own workspace only."""
-
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            manifest = await three(here)
-            here.files.after["fr/b.json"] = Killed()
-            with pytest.raises(Killed):
-                await here.work()
-            [shown] = await here.database.read(publications.executions_of, HERE, manifest)
-            assert (shown["state"], shown["action"], shown["steps"]) == (
-                "RUNNING",
-                "execute",
-                {"succeeded": 1, "running": 1, "pending": 1},
-            )
-            assert shown["command"]["lease_owner"] == "host/boot/1/1"
-            assert shown["command"]["lease_expires_at"]
-            assert (shown["command"]["state"], shown["command"]["delivery_count"]) == ("PROCESSING", 1)
-            one = await here.database.read(publications.execution_of, HERE, shown["id"], 1, 1)
-            assert [(step["ordinal"], step["target"], step["state"]) for step in one["steps"]] == [
-                (2, "fr/b.json", "RUNNING")
-            ]
-            for question in (publications.execution_of, publications.executions_of):
-                with pytest.raises(CallerError) as foreign:
-                    await here.database.read(question, Workspace("other"), shown["id"])
-                assert foreign.value.code == "not_found"
-
-    asyncio.run(play())
-
-
-def test_reconciling_frees_what_is_stuck_and_leaves_everything_else(
-    database_url: str, tmp_path: Path
-) -> None:
-    """[T-046, T-047, T-048, T-049, T-050]"""
-
-    async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
-            await three(here)
-            [execution] = await here.rows("executions")
-
-            async def reconcile() -> str:
-                return await here.database.run(compensating.reconcile_execution, HERE, execution.id, "mia")
-
-            assert await reconcile() == "PENDING"
-            here.files.after["fr/b.json"] = Killed()
-            with pytest.raises(Killed):
-                await here.work()
-            with pytest.raises(CallerError, match="under a lease until 20") as held:
-                await reconcile()
-            assert held.value.code == "lease_held"
-            await here.database.run(press_rows.end_leases)
-            assert await reconcile() == "PENDING"
-            assert await here.states() == (["QUEUED"], ["SUCCEEDED", "PENDING", "PENDING"], ["PENDING"])
-            [command] = await here.rows("commands")
-            assert (command.fence, command.lease_owner) == (2, None)
-            await here.work()
-            assert await reconcile() == "DELIVERED"
-            assert len(here.files.ran) == 4
-            audited = [row.action for row in await here.rows("history") if row.kind == "audit"]
-            assert audited == ["reconcile"]
-
-    asyncio.run(play())
-
-
-def test_numbers_out_of_bounds_are_clamped_with_a_warning() -> None:
-    """[T-056, T-057, T-059]"""
-    assert Pace.clamped() == Pace(True, 5, 5, 60)
-    assert Pace.clamped().warnings == ()
-    low = Pace.clamped(True, 0, -3, 1)
-    assert (low.poll_interval_seconds, low.batch_size, low.lease_seconds) == (1, 1, 10)
-    high = Pace.clamped(True, 10**9, 10**9, 10**9)
-    assert (high.poll_interval_seconds, high.batch_size, high.lease_seconds) == (3600, 100, 3600)
-    assert len(low.warnings) == len(high.warnings) == 3
-    assert "publishing.batch_size = -3" in low.warnings[1]
