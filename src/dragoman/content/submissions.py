@@ -227,7 +227,7 @@ class _Reading:
         return tuple(self._field(key, value, place) for key, value in said.items())
 
     def _field(self, key: str, said: Any, parent: str) -> SubmittedField:
-        place = f"{parent}[{key[: limits.FIELD_KEY_CHARS_MAX]!r}]"
+        place = f'{parent}["{key[: limits.FIELD_KEY_CHARS_MAX]}"]'
         if not _KEY.fullmatch(key) or len(key) > limits.FIELD_KEY_CHARS_MAX:
             raise _wrong(
                 place,
@@ -304,6 +304,8 @@ def _text(said: Any, place: str, chars_min: int, chars_max: int) -> str:
 def _number(said: Any, place: str, least: int, most: int) -> int | None:
     if said is None:
         return None
+    if isinstance(said, float) and said.is_integer():
+        said = int(said)  # 7.0 and 7 are one number, and one fingerprint
     if isinstance(said, bool) or not isinstance(said, int) or not least <= said <= most:
         raise _wrong(place, f"a whole number from {least} to {most}")
     return said
