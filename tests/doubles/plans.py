@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -34,9 +35,14 @@ class Plan(NamedTuple):
 
     @property
     def sorts(self) -> bool:
-        """Whether it puts rows in order itself, where an index should have given the order."""
-        words = {"sqlite": "USE TEMP B-TREE FOR ORDER BY", "postgresql": "Sort", "mysql": "filesort"}
-        return words[self.dialect] in self.text
+        """Whether it puts rows in order itself; an incremental sort begins with the order of an index."""
+        match self.dialect:
+            case "sqlite":
+                return "USE TEMP B-TREE FOR ORDER BY" in self.text
+            case "postgresql":
+                return re.search(r"^[\s>-]*Sort  \(", self.text, re.MULTILINE) is not None
+            case "mysql":
+                return "filesort" in self.text
 
 
 class _Recorder:

@@ -298,6 +298,6 @@ def _flow(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.UniqueConstraint("job_id", "delivery_sequence"),
             sa.Index("ix_outbox_claim", "state", "next_attempt_at"),
             sa.Index("ix_outbox_recent", "workspace", "state", "created_at"),
-            sa.Index("ix_outbox_stale", "lease_expires_at"),
+            sa.Index("ix_outbox_stale", "state", "lease_expires_at"),
         ),
     }

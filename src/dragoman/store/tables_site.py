@@ -234,7 +234,7 @@ def _exchange(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.CheckConstraint(
                 "body IS NOT NULL OR remote_job_id IS NOT NULL OR state = 'failed'", name="evidence"
             ),
-            sa.Index("ix_submissions_claim", "state", "next_attempt_at"),
+            sa.Index("ix_submissions_claim", "next_attempt_at"),  # null unless open
             sa.Index("ix_submissions_reconcile", "reconcile_at"),
             sa.Index("ix_submissions_manifest", "manifest_id"),
             sa.Index("ix_submissions_remote", "remote_job_id"),

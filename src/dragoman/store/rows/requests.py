@@ -42,7 +42,7 @@ def _lease(tx: Tx, ready: sa.ColumnElement[bool], owner: str, lease_seconds: flo
         tx,
         _REQUESTS,
         ready=ready,
-        order=[_REQUESTS.c.next_attempt_at, _REQUESTS.c.manifest_id],
+        order=[_REQUESTS.c.next_attempt_at],
         limit=limit,
         owner=owner,
         lease_seconds=lease_seconds,

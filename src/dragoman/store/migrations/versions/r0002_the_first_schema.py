@@ -338,7 +338,7 @@ def _outbox() -> None:
     )
     steps.create_index("ix_outbox_claim", "outbox", ["state", "next_attempt_at"])
     steps.create_index("ix_outbox_recent", "outbox", ["workspace", "state", "created_at"])
-    steps.create_index("ix_outbox_stale", "outbox", ["lease_expires_at"])
+    steps.create_index("ix_outbox_stale", "outbox", ["state", "lease_expires_at"])
 
 
 def _pauses() -> None:

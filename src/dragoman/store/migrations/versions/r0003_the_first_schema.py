@@ -308,7 +308,7 @@ def _submissions() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=steps.f("pk_submissions")),
     )
-    steps.create_index("ix_submissions_claim", "submissions", ["state", "next_attempt_at"])
+    steps.create_index("ix_submissions_claim", "submissions", ["next_attempt_at"])
     steps.create_index("ix_submissions_manifest", "submissions", ["manifest_id"])
     steps.create_index("ix_submissions_reconcile", "submissions", ["reconcile_at"])
     steps.create_index("ix_submissions_remote", "submissions", ["remote_job_id"])
