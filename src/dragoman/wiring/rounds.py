@@ -84,7 +84,7 @@ def _site_loops(services: Services) -> list[Loop]:
         Loop("submission", submitting.step),
         Loop("resubmission", submitting.resend_step),
         Loop("receipts", services.callbacks.step),
-        Loop("reconciliation", reconciliation.step, limits.RECONCILE_POLL_SECONDS, wakes=False),
+        Loop("reconciliation", reconciliation.step, limits.RECONCILE_POLL_SECONDS, woken=False),
         Loop("cancellation", services.steering.cancellation_step),
         Loop("pairs", services.steering.free_pairs_step),
     ]
@@ -126,7 +126,7 @@ def _engine_loops(services: Services) -> list[Loop]:
         Loop("hints", hint, wakes=False, listens=True),
         Loop("translation", translate, copies=settings.jobs_per_process),
         Loop("delivery", deliver),
-        Loop("dispatch sweep", dispatch.sweep, limits.SWEEP_SECONDS),
+        Loop("dispatch sweep", dispatch.sweep, limits.SWEEP_SECONDS, woken=False),
     ]
 
 
@@ -161,6 +161,6 @@ def _upkeep_loops(services: Services, roles: Sequence[str]) -> list[Loop]:
         return 0
 
     return [
-        Loop("sweep", sweep, limits.SWEEP_SECONDS),
-        Loop("life", show_life, _SEEN_SECONDS, wakes=False),
+        Loop("sweep", sweep, limits.SWEEP_SECONDS, woken=False),
+        Loop("life", show_life, _SEEN_SECONDS, woken=False),
     ]

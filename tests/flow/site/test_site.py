@@ -71,7 +71,7 @@ def test_the_same_request_is_the_same_manifest_and_another_one_a_conflict(databa
 
 
 def test_expansion_is_exact_and_resumes_after_any_death(database_url: str) -> None:
-    """[M-339, M-047, M-180] the expander dies between its transactions; the next one goes on from the rows."""
+    """[M-339, M-047, M-180] the expander dies between transactions; the next one goes on from the rows."""
 
     async def play() -> None:
         documents = {f"d{number:03}.json": catalogue(text=f"Text {number}") for number in range(250)}
@@ -324,6 +324,5 @@ def test_a_wrong_request_is_refused_with_its_place(
             with pytest.raises(CallerError) as refused:
                 await site.admission.admit(CALLER, {**right, **change})
             assert (refused.value.code, refused.value.place) == (code, place)
-            assert json.dumps(right)
 
     asyncio.run(play())

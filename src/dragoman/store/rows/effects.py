@@ -20,6 +20,7 @@ from dragoman.store.transaction import Row, Tx
 _EFFECTS, _ATTEMPTS = tables.effects, tables.attempts
 
 _STARTED = EFFECT.next(EFFECT.initial, "start")
+_EFFECT = sa.select(_EFFECTS).where(_EFFECTS.c.id == sa.bindparam("effect"))
 _ATTEMPT = sa.select(_ATTEMPTS).where(_ATTEMPTS.c.id == sa.bindparam("attempt"))
 _SETTLE = (
     sa.update(_ATTEMPTS)
@@ -183,6 +184,11 @@ def settle(tx: Tx, attempt_id: str, answer: Answer) -> Settled:
             return Settled("ACCEPTED_LATE", late=True, known=True)
     row = attempt(tx, attempt_id)
     return Settled(str(row.outcome) if row else "", late=True, known=False)
+
+
+def find(tx: Tx, effect_id: str) -> Row | None:
+    """One effect."""
+    return tx.first(_EFFECT, {"effect": effect_id})
 
 
 def attempt(tx: Tx, attempt_id: str) -> Row | None:
