@@ -113,6 +113,20 @@ def test_real_catalogues_are_read_as_polib_reads_them(file: Path) -> None:
         assert forms == (found[block.key] if counts else [""] * len(forms))
 
 
+@pytest.mark.parametrize("file", corpus("po"))
+def test_real_catalogues_written_with_their_own_texts_are_themselves(file: Path) -> None:
+    data = file.read_bytes()
+    declared = polib.pofile(data.decode()).metadata.get("Language", "").replace("_", "-")
+    if not declared:
+        return  # a template: there is no language in which it says anything
+    source, target = opened(data, "source", "en"), opened(data, "target", declared)
+    standing = {block.key: block.value for block in target.blocks if block.state == ""}
+    assert render(FORMAT, target, source, {}, declared).data == data
+    rendered = render(FORMAT, target, source, standing, declared)
+    assert rendered.data == data
+    assert rendered.edits == ()
+
+
 @pytest.mark.parametrize("locale", ["de", "ru", "ja", "ar", "zh-Hant"])
 @pytest.mark.parametrize("file", corpus("po"))
 def test_real_catalogues_take_a_translation_into_any_language(file: Path, locale: str) -> None:

@@ -42,6 +42,15 @@ def translated(document: Document, base: Document | None, values: Mapping[str, s
 
 
 @pytest.mark.parametrize("file", corpus("json"))
+def test_real_catalogues_written_with_their_own_texts_are_themselves(file: Path) -> None:
+    data = file.read_bytes()
+    document = source(data)
+    assert render(FORMAT, None, document, texts(document), "de").data == data
+    assert render(FORMAT, target(data), document, texts(document), "de").edits == ()
+    assert render(FORMAT, target(data), document, {}, "de").data == data
+
+
+@pytest.mark.parametrize("file", corpus("json"))
 def test_real_catalogues_grow_back_to_what_a_whole_translation_gives(file: Path) -> None:
     """Half a translation leaves the other half out; filling it in later restores every line in its place."""
     document = source(file.read_bytes())

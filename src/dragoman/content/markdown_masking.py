@@ -28,8 +28,9 @@ _FORMULA = re.compile(r"\$\$.+\$\$\s*")
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+\w")
 _MODULE = re.compile(r"(?:import|export)\s")
 _TAG = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w.:-]*|(?=>))")
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
-_JSX_CHARS_MAX = 20_000
+_JSX_MARK = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|[{}>]")
+_JSX_CHARS_MAX = 5_000
+"""A tag or an expression that does not end within so many characters is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +276,9 @@ def _balanced(text: str, at: int, limit: int) -> int:
     """Behind the `>` or `}` that ends what begins at `at`, past strings and braces; -1 where none does."""
     closing = "}" if text[at] == "{" else ">"
     depth = 0
-    while at < limit:
-        char = text[at]
-        if char in "\"'`" and (match := _QUOTED.match(text, at, limit)):
-            at = match.end()
-            continue
-        depth += (char == "{") - (char == "}")
-        at += 1
-        if depth == 0 and char == closing:
-            return at
+    for match in _JSX_MARK.finditer(text, at, limit):
+        mark = match[0]
+        depth += (mark == "{") - (mark == "}")
+        if depth == 0 and mark == closing:
+            return match.end()
     return -1
