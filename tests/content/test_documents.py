@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dragoman.content.documents import choose_format, explain, open_document, render, target_extension
+from dragoman.content.documents import choose_format, explain, open_document, render
 from dragoman.content.formats.gettext import GettextCatalogue
 from dragoman.content.formats.json_catalogue import JsonCatalogue
 from dragoman.content.formats.markdown import MarkdownFormat
@@ -37,11 +37,6 @@ def test_an_unknown_format_is_refused_with_all_that_are_known() -> None:
     assert "image.png is of no known format" in refused.value.message
     for known in ("gettext (.po .pot)", "json (.json)", "markdown (.md .markdown)", "mdx (.mdx)"):
         assert known in refused.value.message
-
-
-def test_the_extension_of_a_target_is_its_sources_but_for_templates() -> None:
-    assert target_extension(FORMATS[0], ".POT") == ".po"
-    assert target_extension(FORMATS[1], ".json") == ".json"
 
 
 def test_edits_are_told_in_bytes_of_the_base() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.content.documents import open_document, render, target_extension
+from dragoman.content.documents import open_document, render
 from dragoman.content.formats.gettext import GettextCatalogue
 from dragoman.content.po_entries import escape, unescape
 from dragoman.content.po_header import declared_rule, means, usual_rule
@@ -355,8 +355,7 @@ def test_a_template_becomes_a_catalogue() -> None:
         f'"Plural-Forms: {usual_rule("sr-Latn").header}\\n"\n'
         '\n#: a.c:1\n#, possible-c-format\nmsgid "Save"\nmsgstr "Sačuvaj"\n'
     )
-    assert target_extension(FORMAT, ".pot") == ".po"
-    assert target_extension(FORMAT, ".po") == ".po"
+    assert FORMAT.renames == {".pot": ".po"}
 
 
 def test_new_messages_stand_behind_their_neighbours_and_lost_ones_stay() -> None:

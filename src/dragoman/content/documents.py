@@ -39,11 +39,6 @@ def choose_format(formats: Iterable[Format], path: str, head: str = "") -> Forma
     raise CallerError(f"{path} is of no known format; known are: {names}", "unsupported_format", place=path)
 
 
-def target_extension(format: Format, extension: str) -> str:
-    """The extension that a translated file gets: the source's, unless the format renames it."""
-    return format.renames.get(extension.lower(), extension)
-
-
 def open_document(format: Format, path: str, data: bytes, role: Role, locale: str) -> Document:
     """Decode and read a file. Raises `DocumentError` whose `place` is `path:line`."""
     try:
