@@ -262,3 +262,18 @@ def test_a_document_that_the_actor_may_not_edit_refuses_the_whole(sqlite_url: st
             assert (await house.count("manifests"))["manifests"] == 0
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("place", ["project", "tone", "provider", "pairs[0]"])
+def test_a_text_that_no_database_keeps_is_refused_by_place(
+    database_url: str, tmp_path: Path, place: str
+) -> None:
+    async def story(house: House, token: dict[str, str]) -> None:
+        body = {"request_id": "r", "pairs": PAIRS}
+        changes = (
+            {"pairs": [{"document": "a\0b", "locale": "fr"}]} if place == "pairs[0]" else {place: "a\0b"}
+        )
+        answer = await house.client.post(MANIFESTS, json={**body, **changes}, headers=token)
+        assert (answer.status_code, answer.json()["place"]) == (422, place)
+
+    told(database_url, tmp_path, story)

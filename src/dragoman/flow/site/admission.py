@@ -6,6 +6,7 @@ transaction. It reads no content, prepares nothing and calls no engine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,6 +24,7 @@ from dragoman.store.database import Database
 _FIELDS = frozenset(
     {"request_id", "project", "pairs", "mode", "publish", "partial", "on_unknown", "provider", "tone"}
 )
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # no database keeps NUL, and no path or name has need of the others
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": MODES,
     "publish": ("auto", "manual", "none"),
@@ -154,8 +156,11 @@ def _chosen(request: Mapping[str, Any]) -> dict[str, str]:
 
 def _word(request: Mapping[str, Any], name: str, chars_max: int, default: str) -> str:
     value = request.get(name, default)
-    if not isinstance(value, str) or len(value) > chars_max:
-        raise CallerError(f"{name} must be text of at most {chars_max} characters", place=name)
+    if not isinstance(value, str) or len(value) > chars_max or _CONTROL.search(value):
+        raise CallerError(
+            f"{name} must be text of at most {chars_max} characters, none of them a control character",
+            place=name,
+        )
     return value
 
 
@@ -164,9 +169,15 @@ def _pair(item: object, index: int, spelled: dict[str, str], source_locale: str)
     if not isinstance(item, dict) or set(item) != {"document", "locale"}:
         raise CallerError(f"{place} must be an object with document and locale", place=place)
     document, locale = item["document"], item["locale"]
-    if not isinstance(document, str) or not 0 < len(document) <= DOCUMENT_REF_CHARS_MAX:
+    if (
+        not isinstance(document, str)
+        or not 0 < len(document) <= DOCUMENT_REF_CHARS_MAX
+        or _CONTROL.search(document)
+    ):
         raise CallerError(
-            f"{place}.document must be text of 1 to {DOCUMENT_REF_CHARS_MAX} characters", place=place
+            f"{place}.document must be text of 1 to {DOCUMENT_REF_CHARS_MAX} characters, "
+            "none of them a control character",
+            place=place,
         )
     if not isinstance(locale, str):
         raise CallerError(f"{place}.locale must be text", place=place)
