@@ -56,7 +56,7 @@ def test_force_overwrites_an_older_change_of_a_persons_and_not_one_made_since_th
             await here.work()
             for name in "ab":
                 here.put_catalogue(f"{name}.json", hello=f"Hello again {name}")
-            forced = await here.manifest(force=True)
+            forced = await here.manifest(mode="force")
             intents = [await here.settle(forced, f"{name}.json") for name in "ab"]
             here.put_catalogue("fr/a.json", hello="Salut, de ma main")
             await here.plan(forced, *intents)

@@ -162,7 +162,7 @@ class Placing:
         fit = placing.fitting(form.whole, original, planned, material.results)
         if not fit.translations:
             return Ending("succeed", left=fit.left)
-        force = bool(command.settings.get("force"))
+        force = command.settings.get("mode") == "force"
         before = snapshot.written if snapshot else None
         if count := placing.theirs(form.whole, target, planned, material.records, before, force):
             return Ending("conflict", fit.left, "target_conflict", _changed(planned.target, count))

@@ -113,7 +113,6 @@ def plan(settings: Settings, asked: Asked) -> Order:
         "partial": "auto",
         "publish": "auto",
         "on_unknown": asked.on_unknown,
-        "retry_given_up": asked.mode == "force",
         "explain_edits": asked.explain,
         "batch_size": settings.batch_size,
         "concurrency": settings.concurrency,
