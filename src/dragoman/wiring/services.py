@@ -188,6 +188,7 @@ def find_sources(
         pattern=pattern,
         source_locale=source_locale,
         target_locales=target_locales,
+        renames={before: after for form in catalogue.formats() for before, after in form.renames.items()},
     )
 
 

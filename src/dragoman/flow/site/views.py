@@ -46,6 +46,10 @@ class Views:
         """Open intents with the reason for which they wait, and until when."""
         return await self._database.read(_waiting, Workspace(workspace), manifest_id, limit)
 
+    async def active(self, workspace: str, limit: int = FAILURES_PAGE) -> list[str]:
+        """The newest manifests that have not ended."""
+        return await self._database.read(viewing.active_manifests, Workspace(workspace), limit)
+
     async def next_due(self, workspace: str, manifest_id: str) -> int | None:
         """The earliest instant (microseconds) at which something of a manifest moves by itself."""
         return await self._database.read(following.next_due, Workspace(workspace), manifest_id)

@@ -150,3 +150,8 @@ def parked_jobs(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
             _JOBS.c.workspace == workspace, _JOBS.c.client_job_id == manifest_id, _JOBS.c.parked_for != ""
         )
     )
+
+
+def active_manifests(tx: Tx, scope: Scope, limit: int) -> list[str]:
+    """The ids of the newest manifests that have not ended."""
+    return [row.id for row in manifests.recent(tx, scope, limit, active_only=True)]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from dragoman.kernel.clock import MICROSECONDS
 from dragoman.surfaces.cli.report import Report
@@ -52,6 +52,8 @@ def _bar(console: Console, live: bool) -> Progress:
         TextColumn("{task.completed}/{task.total}"),
         TextColumn("{task.fields[note]}"),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
         console=console,
         disable=not live,
         transient=True,

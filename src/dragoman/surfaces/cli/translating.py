@@ -160,8 +160,8 @@ async def _apply_policy(services: Services, admitted: Admitted, asked: Asked) ->
 async def _work(services: Services, admitted: Admitted, asked: Asked, left_out: Mapping[str, str]) -> int:
     console = Console(stderr=True)
     live = console.is_terminal and not asked.as_json
-    if admitted.how == "resumed" and not asked.as_json:
-        console.print(f"going on with manifest {admitted.manifest_id}", markup=False, highlight=False)
+    if not asked.as_json:
+        await _name_work(services, admitted, console)
     with _interruptible() as interrupted:
         following = asyncio.create_task(follow(services, admitted.manifest_id, console, live, asked.stay))
         waiting = asyncio.create_task(interrupted.wait())
@@ -181,6 +181,16 @@ async def _work(services: Services, admitted: Admitted, asked: Asked, left_out: 
     if told.interrupted:
         told.notes.append("Interrupted; nothing is lost. Run the same command again to go on.")
     return tell(told, asked.as_json)
+
+
+async def _name_work(services: Services, admitted: Admitted, console: Console) -> None:
+    """Say what this process also brings to its end: it works whatever is due in its database."""
+    active = await services.views.active(services.settings.workspace)
+    older = [manifest_id for manifest_id in active if manifest_id != admitted.manifest_id]
+    if admitted.how == "resumed":
+        console.print(f"going on with manifest {admitted.manifest_id}", markup=False, highlight=False)
+    for manifest_id in older:
+        console.print(f"also going on with manifest {manifest_id}", markup=False, highlight=False)
 
 
 @contextlib.contextmanager
