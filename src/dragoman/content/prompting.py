@@ -39,11 +39,12 @@ class Piece:
 
 
 def pieces(field: Field) -> tuple[Piece, ...]:
-    """What of a field goes out, in order; empty where all of it passes through."""
+    """What of a field that does not pass through goes out, in order."""
+    wanted = sources(field)
     return tuple(
         Piece(category, text, protect(text, field.syntax), _note(field, category))
-        for category, text in sources(field).items()
-        if not passes_through(text, field.syntax)
+        for category, text in wanted.items()
+        if len(wanted) == 1 or not passes_through(text, field.syntax)
     )
 
 

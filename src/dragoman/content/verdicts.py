@@ -7,11 +7,12 @@ passed over. A field of several pieces counts and fails as one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dragoman.content import prompting
 from dragoman.content.checks import check
+from dragoman.content.prompting import Piece
 from dragoman.content.protection import MarkersBroken, restore
 from dragoman.model.completions import Reply
 from dragoman.model.documents import Text
@@ -48,16 +49,23 @@ class Verdict:
 
 
 def judge(
-    source_locale: str, asked: Sequence[Asked], fields: Mapping[int, Field], reply: Reply
+    source_locale: str,
+    asked: Sequence[Asked],
+    fields: Mapping[int, Field],
+    reply: Reply,
+    pieces_of: Callable[[Field], tuple[Piece, ...]] = prompting.pieces,
 ) -> tuple[Verdict, ...]:
-    """A verdict for every field that was asked for and is still open, in the order of the question."""
+    """A verdict for every field that was asked for and is still open, in the order of the question.
+
+    `pieces_of` gives what of a field went out, for callers that have it at hand.
+    """
     counts = Counter(name for name, _ in reply.items)
     texts = dict(reply.items)
     names: dict[int, dict[str, str]] = {}
     for name, ordinal, category in asked:
         names.setdefault(ordinal, {})[category] = name
     return tuple(
-        _verdict(source_locale, fields[ordinal], mine, counts, texts)
+        _verdict(source_locale, fields[ordinal], pieces_of(fields[ordinal]), mine, counts, texts)
         for ordinal, mine in names.items()
         if ordinal in fields
     )
@@ -66,13 +74,14 @@ def judge(
 def _verdict(
     source_locale: str,
     field: Field,
+    pieces: Sequence[Piece],
     names: Mapping[str, str],
     counts: Mapping[str, int],
     texts: Mapping[str, str],
 ) -> Verdict:
     translated: dict[str, str] = {}
     faults: list[Fault] = []
-    for piece in prompting.pieces(field):
+    for piece in pieces:
         name = names.get(piece.category, "")
         count = counts.get(name, 0)
         if count != 1:
@@ -89,7 +98,7 @@ def _verdict(
     return Verdict(field, value, tuple(faults), answered)
 
 
-def _examined(source_locale: str, field: Field, piece: prompting.Piece, answer: str) -> str | Fault:
+def _examined(source_locale: str, field: Field, piece: Piece, answer: str) -> str | Fault:
     """A piece's translation, whole again, or the first thing that nobody would accept about it."""
     try:
         text = restore(piece.protected, answer)

@@ -75,6 +75,10 @@ async def test_a_call_that_is_lost_twice_is_held(database_url: str) -> None:
         assert await _parked(here, accepted.job_id) == "unknown"
         assert (await here.view(accepted.job_id))["next_attempt_at"] is None
         assert sorted(row.state for row in await here.rows("calls")) == ["closed", "held"]
+        [held] = await here.jobs.held(HOME, "manifest-1")
+        assert (held["job_id"], held["fields"]) == (accepted.job_id, 1)
+        usage = (await here.view(accepted.job_id))["usage"]
+        assert held["at_risk"] == usage["at_risk"] != {"tokens": 0, "microusd": 0}
         await here.hasten()
         assert await Process(here).drain() == []
         assert accepted_calls(provider) == 3

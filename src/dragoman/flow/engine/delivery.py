@@ -1,6 +1,6 @@
 """The engine's last step: every ended job's event is signed and sent to whoever asked, until it arrives.
 
-One slow endpoint delays no other: sends go on side by side, no URL has more than its share of them, and a
+One slow endpoint delays no other: sends go on side by side, no place has more than its share of them, and a
 place that comes free is filled while the slow ones are still under way.
 """
 
@@ -24,7 +24,7 @@ _Flight = asyncio.Task[None]
 class Delivery:
     """Sends what is due.
 
-    `owner` names this process in leases; `per_endpoint` bounds sends at a time to one URL.
+    `owner` names this process in leases; `per_endpoint` bounds sends at a time to one host.
     """
 
     def __init__(
@@ -70,16 +70,16 @@ class Delivery:
         return ended
 
     async def _fill(self, flights: dict[_Flight, str], limit: int) -> None:
-        """Begin due sends while there is room, never more to one URL than its share."""
+        """Begin due sends while there is room, never more to one place than its share."""
         while room := limit - len(flights):
             sends = Counter(flights.values())
-            busy = [url for url, number in sends.items() if number >= self._per_endpoint]
-            most = max((number for url, number in sends.items() if url not in busy), default=0)
+            busy = [origin for origin, number in sends.items() if number >= self._per_endpoint]
+            most = max((number for origin, number in sends.items() if origin not in busy), default=0)
             begun = await self._database.run(
                 delivering.begin_deliveries, self._owner, min(room, self._per_endpoint - most), busy
             )
             for due in begun:
-                flights[asyncio.create_task(self._send(due))] = due.url
+                flights[asyncio.create_task(self._send(due))] = due.origin
             if not begun:
                 return
 

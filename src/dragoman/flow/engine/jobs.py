@@ -31,6 +31,12 @@ class Jobs:
         """A page of an ended job's results, `{items, next_cursor}`. Raises `CallerError` not_found."""
         return await self._database.read(job_views.job_items, scope, job_id, cursor, min(limit, ITEMS_PAGE))
 
+    async def held(
+        self, scope: Workspace, client_job_id: str, limit: int = ITEMS_PAGE
+    ) -> list[Mapping[str, Any]]:
+        """Calls that are held: `{job_id, call, target_locale, fields, at_risk, since}` each."""
+        return list(await self._database.read(job_views.held_calls, scope, client_job_id, limit))
+
     async def usage(self, scope: Workspace) -> Mapping[str, Any]:
         """The month's quota, what is used and reserved of it, and what remains."""
         return await self._database.read(job_views.ai_usage, scope)

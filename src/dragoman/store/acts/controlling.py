@@ -38,6 +38,9 @@ def release_held(tx: Tx, scope: Workspace, client_job_id: str, actor: str, reaso
     Without one it is the money policy, which decides again at the resend.
     """
     held = calls.held_of_client(tx, scope.id, client_job_id, limit)
+    waiting = sorted({call.job_id for call in held})
+    for job_id in waiting:
+        jobs.find(tx, scope, job_id, lock=True)
     for call in held if actor else ():
         approvals.add(
             tx,
@@ -50,7 +53,7 @@ def release_held(tx: Tx, scope: Workspace, client_job_id: str, actor: str, reaso
             used=False,
         )
     calls.release(tx, [call.id for call in held])
-    woken = [jobs.wake_one(tx, job_id) for job_id in sorted({call.job_id for call in held})]
+    woken = [jobs.wake_one(tx, job_id) for job_id in waiting]
     if any(woken):
         lanes.wake(tx, scope.id, lanes.ENGINE, tx.now)
     if actor and held:

@@ -132,11 +132,8 @@ def _end_items(tx: Tx, job: Row) -> list[payloads.EndedItem]:
     rows = job_fields.items(tx, job.id, -1, job.items_total)
     fields = job_fields.ended(tx, job.id, 0, job.items_total)
     ended = [payloads.ended_item(row.ref, fields.get(row.ordinal, [])) for row in rows]
-    job_fields.set_statuses(
-        tx,
-        job.id,
-        {row.ordinal: (item.status, item.code) for row, item in zip(rows, ended, strict=True)},
-    )
+    failed = {row.ordinal: item.code for row, item in zip(rows, ended, strict=True) if item.code}
+    job_fields.end_items(tx, job.id, failed)
     return ended
 
 

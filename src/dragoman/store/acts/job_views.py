@@ -69,9 +69,40 @@ def job_view(tx: Tx, scope: Workspace, job_id: str) -> dict[str, Any]:
     job = jobs.find(tx, scope, job_id)
     if job is None:
         raise CallerError(f"no job {job_id}", "not_found")
+    money = budgets.of_job(tx, job_id)
+    options = JobOptions(**json.loads(job.options))
+    items = job_fields.items(tx, job_id, -1, job.items_total)
+    locales = {item.target_locale for item in items}
     frozen = jobs.frozen_event(tx, job_id) if job.state in JOB.terminal else None
     event = json.loads(frozen) if frozen is not None else {}
-    return {**_summary(job), "usage": payloads.usage(job, budgets.of_job(tx, job_id)), **event}
+    return {
+        **_summary(job),
+        "item_name": items[0].ref if len(items) == 1 else None,
+        "target_locale": locales.pop() if len(locales) == 1 else None,
+        "batch_size": options.batch_size,
+        "concurrency": options.concurrency,
+        "tokens_used": money["paid"].tokens,
+        "usage": payloads.usage(job, money),
+        **event,
+    }
+
+
+def held_calls(tx: Tx, scope: Workspace, client_job_id: str, limit: int) -> list[dict[str, Any]]:
+    """Calls of a client job that are held for a person or a wider policy, and what is at risk in each."""
+    held = []
+    for call in calls.held_of_client(tx, scope.id, client_job_id, limit):
+        at_risk = budgets.at_risk_of(tx, call.effect_id)
+        held.append(
+            {
+                "job_id": call.job_id,
+                "call": call.ordinal,
+                "target_locale": call.target_locale,
+                "fields": len({field for _, field, _ in json.loads(call.asked)}),
+                "at_risk": {"tokens": at_risk.tokens, "microusd": at_risk.microusd},
+                "since": iso(call.created_at),
+            }
+        )
+    return held
 
 
 def recent_jobs(tx: Tx, scope: Workspace, before: str, limit: int) -> dict[str, Any]:

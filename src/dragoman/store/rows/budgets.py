@@ -69,6 +69,14 @@ _RESERVED_BY_JOB = (
     .where(_CALLS.c.job_id == sa.bindparam("job"), _ATTEMPTS.c.outcome.in_(_OPEN), ~_BOOKED)
     .group_by(_ATTEMPTS.c.outcome)
 )
+_AT_RISK = sa.select(
+    sa.func.sum(_ATTEMPTS.c.reserved_tokens).label("tokens"),
+    sa.func.sum(_ATTEMPTS.c.reserved_microusd).label("microusd"),
+).where(
+    _ATTEMPTS.c.effect_id == sa.bindparam("effect"),
+    _ATTEMPTS.c.outcome.in_(sorted(ATTEMPT.groups["UNKNOWN"])),
+    ~_BOOKED,
+)
 
 
 class Sum(NamedTuple):
@@ -194,6 +202,12 @@ def of_job(tx: Tx, job_id: str) -> Mapping[str, Sum]:
         "at_risk": _sum(held.values()),
         "reserved": reserved,
     }
+
+
+def at_risk_of(tx: Tx, effect_id: str) -> Sum:
+    """What is reserved for the attempts of one effect of which nobody knows."""
+    row = tx.first(_AT_RISK, {"effect": effect_id})
+    return Sum() if row is None else Sum(row.tokens or 0, row.microusd or 0)
 
 
 def stored(tx: Tx) -> Mapping[tuple[str, str, str], Held]:

@@ -175,7 +175,7 @@ def release(tx: Tx, call_ids: Sequence[str]) -> int:
 
 def held_of_client(tx: Tx, workspace: str, client_job_id: str, limit: int) -> list[Row]:
     """Held calls of a client job, in order of id."""
-    held = sa.select(_CALLS.c.id, _CALLS.c.job_id, _CALLS.c.effect_id).where(
+    held = sa.select(_CALLS).where(
         _CALLS.c.workspace == workspace, _CALLS.c.client_job_id == client_job_id, _CALLS.c.state == _HELD
     )
     return tx.all(held.order_by(_CALLS.c.id).limit(limit))

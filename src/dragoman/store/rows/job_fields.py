@@ -89,10 +89,15 @@ _FAIL_OPEN = (
     .where(_FIELDS.c.job_id == sa.bindparam("job"), _FIELDS.c.state == FIELD.initial)
     .values(state=_FAILED, code=sa.bindparam("new_code"), message=sa.bindparam("new_message"))
 )
-_SET_STATUS = (
+_FAIL_ITEM = (
     sa.update(_ITEMS)
     .where(_ITEMS.c.job_id == sa.bindparam("job"), _ITEMS.c.ordinal == sa.bindparam("item"))
-    .values(status=sa.bindparam("new_status"), code=sa.bindparam("new_code"))
+    .values(status="failed", code=sa.bindparam("new_code"))
+)
+_COMPLETE_ITEMS = (
+    sa.update(_ITEMS)
+    .where(_ITEMS.c.job_id == sa.bindparam("job"), _ITEMS.c.status == "")
+    .values(status="completed")
 )
 _OPEN_COUNT = sa.select(sa.func.count()).where(
     _FIELDS.c.job_id == sa.bindparam("job"), _FIELDS.c.state == FIELD.initial
@@ -168,28 +173,29 @@ def _field(row: Row, repeats: Iterable[int]) -> Field:
 
 def end(tx: Tx, job_id: str, results: Iterable[Result]) -> None:
     """Write how these open fields ended."""
-    for result in results:
-        failed = bool(result.code)
-        tx.touched(
-            _END,
-            {
-                "job": job_id,
-                "field": result.ordinal,
-                "new_state": _FAILED if failed else _DONE,
-                "new_result": None if failed or result.value is None else written(result.value),
-                "new_via": result.via,
-                "new_code": result.code,
-                "new_check_name": result.check,
-                "new_message": sanitize(result.message),
-                "new_missing": json.dumps(result.missing, ensure_ascii=False) if result.missing else None,
-            },
-        )
+    tx.touched_each(_END, [_ending(job_id, result) for result in results])
+
+
+def _ending(job_id: str, result: Result) -> dict[str, Any]:
+    failed = bool(result.code)
+    return {
+        "job": job_id,
+        "field": result.ordinal,
+        "new_state": _FAILED if failed else _DONE,
+        "new_result": None if failed or result.value is None else written(result.value),
+        "new_via": result.via,
+        "new_code": result.code,
+        "new_check_name": result.check,
+        "new_message": sanitize(result.message) if failed else "",
+        "new_missing": json.dumps(result.missing, ensure_ascii=False) if result.missing else None,
+    }
 
 
 def count_calls(tx: Tx, job_id: str, counted: Iterable[tuple[int, int]]) -> None:
     """Write how often these fields, which stay open, have been asked for."""
-    for ordinal, count in counted:
-        tx.touched(_COUNT_CALL, {"job": job_id, "field": ordinal, "count": count})
+    tx.touched_each(
+        _COUNT_CALL, [{"job": job_id, "field": ordinal, "count": count} for ordinal, count in counted]
+    )
 
 
 def fail_open(tx: Tx, job_id: str, code: str, message: str) -> None:
@@ -215,7 +221,9 @@ def ended(tx: Tx, job_id: str, first: int, last: int) -> dict[int, list[Row]]:
     return found
 
 
-def set_statuses(tx: Tx, job_id: str, statuses: Mapping[int, tuple[str, str]]) -> None:
-    """Write (status, code) of items, by ordinal."""
-    for ordinal, (status, code) in sorted(statuses.items()):
-        tx.touched(_SET_STATUS, {"job": job_id, "item": ordinal, "new_status": status, "new_code": code})
+def end_items(tx: Tx, job_id: str, failed: Mapping[int, str]) -> None:
+    """Write how the items of a job ended: these failed, with a code each, and all others are completed."""
+    tx.touched_each(
+        _FAIL_ITEM, [{"job": job_id, "item": item, "new_code": code} for item, code in failed.items()]
+    )
+    tx.touched(_COMPLETE_ITEMS, {"job": job_id})

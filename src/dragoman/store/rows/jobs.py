@@ -140,23 +140,35 @@ def recount(tx: Tx, job_id: str) -> None:
 
 def claim(tx: Tx, workspace: str, owner: str, lease_seconds: float) -> Row | None:
     """Lease one job of a workspace: one whose worker is gone, else the one that has been due longest."""
-    for state, due, change in (
-        (_WORKED, sa.true(), {"starts": _JOBS.c.starts + 1}),
-        (JOB.initial, _JOBS.c.next_attempt_at <= tx.now, {"parked_for": ""}),
-    ):
-        claimed = leases.claim(
-            tx,
-            _JOBS,
-            ready=sa.and_(_JOBS.c.workspace == workspace, _JOBS.c.state == state, due),
-            order=[_JOBS.c.next_attempt_at],
-            limit=1,
-            owner=owner,
-            lease_seconds=lease_seconds,
-            set_={"state": _WORKED, "updated_at": tx.now, **change},
-        )
-        if claimed:
-            return claimed[0]
-    return None
+    stale = tx.scalar(_NEXT_STALE, {"ws": workspace})
+    if stale is not None and stale <= tx.now:
+        again = {"starts": _JOBS.c.starts + 1}
+        claimed = _claim(tx, workspace, _JOBS.c.state == _WORKED, owner, lease_seconds, again)
+        if claimed is not None:
+            return claimed
+    due = sa.and_(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now)
+    return _claim(tx, workspace, due, owner, lease_seconds, {"parked_for": ""})
+
+
+def _claim(
+    tx: Tx,
+    workspace: str,
+    ready: sa.ColumnElement[bool],
+    owner: str,
+    lease_seconds: float,
+    change: Mapping[str, Any],
+) -> Row | None:
+    claimed = leases.claim(
+        tx,
+        _JOBS,
+        ready=sa.and_(_JOBS.c.workspace == workspace, ready),
+        order=[_JOBS.c.next_attempt_at],
+        limit=1,
+        owner=owner,
+        lease_seconds=lease_seconds,
+        set_={"state": _WORKED, "updated_at": tx.now, **change},
+    )
+    return claimed[0] if claimed else None
 
 
 def next_due(tx: Tx, workspace: str) -> int | None:

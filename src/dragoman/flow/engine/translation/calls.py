@@ -153,7 +153,7 @@ class Calls:
 
     async def _close(self, work: JobWork, call: OpenCall, reply: Reply) -> tuple[OpenCall, ...]:
         """Judge a reply and store what it brought, together with the calls that follow from it."""
-        verdicts = judge(work.job.source_locale, call.plan.asked, work.open, reply)
+        verdicts = judge(work.job.source_locale, call.plan.asked, work.open, reply, work.pieces)
         after = aftermath(call.plan.purpose, verdicts, reply.finish)
         counted = {
             verdict.field.ordinal: verdict.field.calls + 1

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dragoman.content import prompting, verdicts
+from dragoman.content.prompting import Piece
 from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.identity import Chance, key_hash
 from dragoman.kernel.limits import PROMPT_ID_CHARS
@@ -44,6 +45,7 @@ class JobWork:
         """Whether a call is held for a person or a wider policy."""
         self._chance = chance
         self._last_call = loaded.last_call
+        self._pieces: dict[int, tuple[Piece, ...]] = {}
 
     @property
     def may_start(self) -> bool:
@@ -57,7 +59,7 @@ class JobWork:
         asked: dict[str, Asked] = {}
         items: list[PromptItem] = []
         for field in fields:
-            for piece in prompting.pieces(field):
+            for piece in self.pieces(field):
                 name = self._fresh_name(asked)
                 asked[name] = Asked(name, field.ordinal, piece.category)
                 complaint = complaints.get((field.ordinal, piece.category), "")
@@ -75,6 +77,12 @@ class JobWork:
             self.provider.render(request),
             parent,
         )
+
+    def pieces(self, field: Field) -> tuple[Piece, ...]:
+        """What of a field goes out; found out once."""
+        if field.ordinal not in self._pieces:
+            self._pieces[field.ordinal] = prompting.pieces(field)
+        return self._pieces[field.ordinal]
 
     def start(self, plan: CallPlan, worker: str, call_timeout_seconds: float) -> Start:
         """How one attempt may be made now. Raises `LeaseLost`."""
@@ -105,6 +113,7 @@ class JobWork:
         """These results stand in the database: nobody asks for them any more."""
         for result in results:
             self.open.pop(result.ordinal, None)
+            self._pieces.pop(result.ordinal, None)
 
     def fail(self, code: str, message: str) -> None:
         """The whole job is impossible; the first reason stays."""
