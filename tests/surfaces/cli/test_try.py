@@ -1,4 +1,4 @@
-import pytest, time
+import pytest, time, resource, subprocess
 from tests.surfaces.cli.desk import *
 
 
@@ -8,59 +8,42 @@ def show(t, name=""):
     print(t.err)
 
 
-def test_a(desk):
-    desk.write("a.json", {"k": "Hello there my friend", "j": "Bye now and go home"})
-    desk.write("g.md", "# Title here\n\nSome text.\n")
-    t = desk.translate("a.json", "g.md", "--to", "fr,de")
-    show(t)
-    m = t.object["manifest_id"]
-    for w in (
-        ["status", m],
-        ["status", m, "--json"],
-        ["results", m],
-        ["retry", m],
-        ["retry", m, "--json"],
-        ["cancel", m],
-        ["cancel", m, "--json"],
-        ["status", "nope"],
-        ["status", "nope", "--json"],
-        ["results", "nope"],
-        ["cancel", "nope"],
-        ["revert", "nope", "--json"],
-        ["retry", "nope"],
-        ["doctor"],
-        ["doctor", "--json"],
-        ["migrate"],
-        ["tokens", "create", "ada"],
-        ["tokens", "create", "ada", "--capability", "fly"],
-        ["tokens", "revoke", "nope"],
-        ["worker", "--role", "cook"],
-    ):
-        show(desk.run(*w), w)
-    print("dry")
-    show(desk.translate("a.json", "--to", "es", "--dry-run"))
-    show(desk.run("translate", "a.json", "--to", "es", "--dry-run"))
-    print(sorted(p.name for p in desk.folder.iterdir()))
-    show(desk.translate("a.json", "--to", "es"))
-    print("changed")
-    desk.write("a.json", {"k": "Hello there my enemy", "j": "Bye now and go home", "n": "New one"})
-    desk.write("g.md", "# Title here\n\nSome new text.\n")
-    show(desk.translate("a.json", "g.md", "--to", "fr,de"))
-    show(desk.translate("a.json", "g.md", "--to", "fr,de", "--mode", "changed"))
-    print(desk.read("a.fr.json"), desk.read("g.fr.md"))
-    desk.write("a.fr.json", desk.read("a.fr.json").replace("Hello", "Salut").replace("[", "<"))
-    desk.write("g.fr.md", "# Titre\n\nUn texte\n")
-    desk.write("a.json", {"k": "Hello there my third", "j": "Bye now and go away", "n": "New one"})
-    desk.write("g.md", "# Title there\n\nSome new text.\n")
-    show(desk.translate("a.json", "g.md", "--to", "fr,de", "--mode", "changed"))
-    print(desk.read("a.fr.json"), desk.read("g.fr.md"))
-    show(desk.translate("a.json", "g.md", "--to", "fr,de", "--mode", "all"))
-    t = desk.translate("a.json", "g.md", "--to", "fr,de", "--force")
-    show(t)
-    print(desk.read("a.fr.json"), desk.read("g.fr.md"))
-    m = t.object["manifest_id"]
-    desk.write("g.fr.md", "# Titre\n\nUn texte encore\n")
-    show(desk.run("revert", m, "--json"))
-    show(desk.run("status", m))
-    show(desk.run("revert", m))
-    print(desk.read("a.fr.json"), desk.read("g.fr.md"))
+def test_limit(desk):
+    desk.write("small.json", {"k": "Hello there my friend"})
+    desk.write("large.json", '{"k": "Hello there", "pad": [' + ",".join(["0"] * 1_500_000) + "]}")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_900_000, hard))
+    try:
+        t = desk.translate("small.json", "large.json", "--to", "fr")
+        show(t)
+        show(desk.run("translate", "small.json", "large.json", "--to", "fr"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    print(
+        sorted((p.name, p.stat().st_size) for p in desk.folder.iterdir()),
+        Path(desk.database_url[10:]).stat().st_size,
+    )
+    show(desk.run("retry", t.object["manifest_id"]))
+    show(desk.run("translate", "small.json", "large.json", "--to", "fr"))
+    print(
+        sorted((p.name, p.stat().st_size) for p in desk.folder.iterdir()),
+        Path(desk.database_url[10:]).stat().st_size,
+    )
+
+
+def test_ro(desk):
+    desk.write("a/x.json", {"k": "Hello there my friend"})
+    desk.write("b/x.json", {"k": "Hello there my friend"})
+    desk.write("c/x.json", {"k": "Hello there my friend, also"})
+    desk.write("d/x.json", {"k": "Hello there my friend, also"})
+    (desk.folder / "c/x.fr.json").mkdir()
+    (desk.folder / "d/x.fr.json").symlink_to("/etc/hosts")
+    subprocess.run(["chattr", "+i", str(desk.folder / "b")], check=True)
+    try:
+        t = desk.translate("a", "b", "c", "d", "--to", "fr")
+        show(t)
+        t = desk.run("translate", "a", "b", "c", "--to", "fr")
+        show(t)
+    finally:
+        subprocess.run(["chattr", "-i", str(desk.folder / "b")], check=True)
+    show(desk.run("translate", "a", "b", "c", "--to", "fr"))
