@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 import httpx2
 import sqlalchemy as sa
+import uvicorn
 from fastapi import FastAPI
 
 from dragoman.flow.site.admission import Admission
@@ -123,3 +125,18 @@ def client_of(app: FastAPI) -> httpx2.AsyncClient:
     """A client that speaks to the app without a network."""
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=True)
     return httpx2.AsyncClient(transport=transport, base_url="http://dragoman.test", timeout=60)
+
+
+@contextlib.asynccontextmanager
+async def listening(app: FastAPI) -> AsyncIterator[str]:
+    """The app on a free port of the loopback; gives its address."""
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="off")
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await serving

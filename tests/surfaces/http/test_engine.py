@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from dragoman.store.schema import metadata
 from dragoman.store.transaction import Tx
+from dragoman.surfaces.web import paging
 from tests.surfaces.http.house import House, served
 
 BULK = "/v1/jobs/bulk-content"
@@ -231,7 +232,8 @@ def test_the_list_of_jobs_goes_on_by_cursor_without_a_gap(database_url: str, tmp
 
 def test_a_cursor_of_another_list_leads_nowhere(sqlite_url: str, tmp_path: Path) -> None:
     async def story(house: House, token: dict[str, str]) -> None:
-        for cursor in ("nonsense", "aXRlbXMgMQ", "am9icw", "x" * 10_000, "\x00", "é"):
+        great = paging.seal("jobs", "9" * 40 + "_x")
+        for cursor in ("nonsense", "aXRlbXMgMQ", "am9icw", "x" * 10_000, "\x00", "é", great):
             answer = await house.client.get(JOBS, headers=token, params={"cursor": cursor})
             assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
 

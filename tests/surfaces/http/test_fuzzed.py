@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import uvicorn
-from fastapi import FastAPI
-
-from tests.surfaces.http.house import House, served
+from tests.surfaces.http.house import House, listening, served
 
 BUDGET_SECONDS = 30
 CHECKS = (
@@ -23,21 +18,6 @@ CHECKS = (
     "unsupported_method",
     "ignored_auth",
 )
-
-
-@contextlib.asynccontextmanager
-async def listening(app: FastAPI) -> AsyncIterator[str]:
-    """The app on a free port of the loopback; gives its address."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="off")
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await serving
 
 
 async def known_ids(house: House) -> str:

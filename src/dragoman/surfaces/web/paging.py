@@ -6,9 +6,12 @@ A cursor names its list, so that one of another list is refused instead of leadi
 from __future__ import annotations
 
 import base64
+import re
 
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import CURSOR_CHARS_MAX
+
+_TOO_GREAT = re.compile(r"\d{19}")  # more than a database's whole numbers hold
 
 
 def seal(list_name: str, position: str | int | None) -> str | None:
@@ -23,7 +26,7 @@ def position(list_name: str, cursor: str | None) -> str:
     if not cursor:
         return ""
     name, _, found = _opened(cursor).partition(" ")
-    if name != list_name or not found:
+    if name != list_name or not found or _TOO_GREAT.search(found):
         raise _unknown()
     return found
 
@@ -33,7 +36,7 @@ def ordinal(list_name: str, cursor: str | None, before_first: int = -1) -> int:
     found = position(list_name, cursor)
     if not found:
         return before_first
-    if not (found.isascii() and found.isdecimal() and len(found) < 16):
+    if not found.isdecimal():
         raise _unknown()
     return int(found)
 

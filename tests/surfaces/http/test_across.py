@@ -1,0 +1,97 @@
+"""A site and an engine on two sides of a network: the site's own client at the engine's own door."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman.families.submission import HttpEngine
+from dragoman.kernel.identity import SystemChance
+from tests.surfaces.http.house import listening, served
+
+WORKSPACE = "default"
+SECONDS = 20.0
+
+
+def submission(submission_id: str) -> bytes:
+    """Two items of one text each, without a callback: the site asks."""
+    items = [
+        {"ref": f"item-{locale}", "targetLang": locale, "fields": {"title": "Hello there"}}
+        for locale in ("fr", "de")
+    ]
+    said = {"submissionId": submission_id, "clientJobId": "m-1", "sourceLang": "en", "items": items}
+    return json.dumps(said).encode()
+
+
+async def ended(engine: HttpEngine, job_id: str) -> dict[str, Any]:
+    """The job's view once it has ended."""
+    async with asyncio.timeout(60):
+        while True:
+            view = await engine.job(WORKSPACE, job_id, SECONDS)
+            assert view is not None
+            if view["status"] in ("completed", "failed", "canceled"):
+                return dict(view)
+            await asyncio.sleep(0.05)
+
+
+def test_a_site_submits_replays_asks_and_reads_across_the_network(database_url: str, tmp_path: Path) -> None:
+    """[M-211, M-219, M-250]"""
+
+    async def story() -> None:
+        async with (
+            served(database_url, tmp_path, roles=("engine",)) as house,
+            listening(house.app) as address,
+        ):
+            token = (await house.token("jobs:write"))["Authorization"].removeprefix("Bearer ")
+            engine = HttpEngine(address, token=lambda: token, callback_secret=lambda: "s" * 32)
+            try:
+                submission_id = SystemChance().new_id()
+                body = submission(submission_id)
+                first = await engine.submit(WORKSPACE, submission_id, body, SECONDS)
+                again = await engine.submit(WORKSPACE, submission_id, body, SECONDS)
+                assert (first.outcome, first.status) == ("SUCCEEDED", 201), first
+                assert (again.outcome, again.status) == ("SUCCEEDED", 200), again
+                told = json.loads(first.body or b"")
+                assert told["submissionId"] == submission_id
+                assert told["job_id"] == json.loads(again.body or b"")["job_id"]
+                view = await ended(engine, told["job_id"])
+                assert (view["status"], view["submission_id"]) == ("completed", submission_id)
+                page = await engine.items(WORKSPACE, told["job_id"], "", SECONDS)
+                items: Any = page["items"]
+                assert {item["ref"]: bool(item["fields"]["title"]["text"]) for item in items} == {
+                    "item-fr": True, "item-de": True,
+                }  # fmt: skip
+                other = await engine.submit(
+                    WORKSPACE, submission_id, body.replace(b"Hello", b"Adieu"), SECONDS
+                )
+                assert (other.outcome, other.code) == ("REJECTED", "submission_conflict")
+                assert await engine.job(WORKSPACE, SystemChance().new_id(), SECONDS) is None
+                control = json.dumps({"revision": 1, "canceled": True}).encode()
+                assert (await engine.control(WORKSPACE, "m-1", control, SECONDS)).outcome == "SUCCEEDED"
+            finally:
+                await engine.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("capability", ["jobs:read", "manifests:write"])
+def test_a_token_that_may_not_write_jobs_submits_nothing(
+    sqlite_url: str, tmp_path: Path, capability: str
+) -> None:
+    async def story() -> None:
+        async with served(sqlite_url, tmp_path) as house, listening(house.app) as address:
+            token = (await house.token(capability))["Authorization"].removeprefix("Bearer ")
+            engine = HttpEngine(address, token=lambda: token, callback_secret=lambda: "s" * 32)
+            try:
+                submission_id = SystemChance().new_id()
+                answer = await engine.submit(WORKSPACE, submission_id, submission(submission_id), SECONDS)
+                assert answer.status == 403
+                assert (await house.count("jobs"))["jobs"] == 0
+            finally:
+                await engine.close()
+
+    asyncio.run(story())
