@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from urllib.parse import urlsplit
 
 from dragoman.families.outbound import Outbound, judge, meaning, unanswered
 from dragoman.kernel import limits, signing
@@ -101,7 +100,7 @@ class Webhook:
     async def deliver(self, outgoing: Outgoing, deadline_seconds: float) -> Answer:
         """Exactly one send, freshly signed."""
         facts = {name: str(value) for name, value in outgoing.facts.items()}
-        scheme = urlsplit(facts["url"]).scheme
+        scheme = facts["url"].partition(":")[0].lower()
         transport = self._transports.get(scheme)
         if transport is None:
             return _not_sent(f"nothing here delivers to an address of scheme {scheme!r}", "invalid_settings")

@@ -1,7 +1,7 @@
 """All state machines of Dragoman, as data (law 8).
 
-Read a row as: in this state, this event leads there. `movers` answers the question of three in the morning: who
-moves a row on that stands here, and what happens if that mover dies.
+Read a row as: in this state, this event leads there. `movers` answers the question of three in the morning:
+who moves a row on that stands here, and what happens if that mover dies.
 """
 
 from __future__ import annotations
@@ -264,6 +264,7 @@ OUTBOX = Machine(
     terminal=frozenset({"delivered", "dead"}),
     table=(
         ("pending", "claim", "delivering"),
+        ("pending", "endpoint_gone", "dead"),
         ("delivering", "claim", "delivering"),
         ("delivering", "deliver", "delivered"),
         ("delivering", "wait", "pending"),
@@ -367,6 +368,6 @@ COMMAND = Machine(
 )
 
 ALL: tuple[Machine, ...] = (
-    MANIFEST, INTENT, SUBMISSION, JOB, FIELD, CALL, EFFECT, ATTEMPT, WORK, OUTBOX, RECEIPT, REQUEST, EXECUTION,
-    STEP, COMMAND,
+    MANIFEST, INTENT, SUBMISSION, JOB, FIELD, CALL, EFFECT, ATTEMPT, WORK, OUTBOX, RECEIPT, REQUEST,
+    EXECUTION, STEP, COMMAND,
 )  # fmt: skip

@@ -46,6 +46,12 @@ def attempts(tx: Tx) -> list[Row]:
     return tx.all(sa.select(_ATTEMPTS).order_by(_ATTEMPTS.c.effect_id, _ATTEMPTS.c.number))
 
 
+def put_off(tx: Tx, outbox_id: str) -> None:
+    """As if one event were due in a while only."""
+    later = tx.now + seconds(60)
+    tx.touched(sa.update(_OUTBOX).where(_OUTBOX.c.id == outbox_id).values(next_attempt_at=later))
+
+
 def make_due(tx: Tx) -> None:
     """As if the time of every waiting event had come."""
     tx.touched(

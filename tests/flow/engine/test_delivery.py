@@ -20,7 +20,7 @@ from dragoman.model.scopes import Workspace
 from dragoman.store.acts import delivering
 from dragoman.store.database import Database
 from tests.doubles.databases import opened
-from tests.flow.engine.outbox_rows import age, attempts, end_leases, event_row, make_due, put_event
+from tests.flow.engine.outbox_rows import age, attempts, end_leases, event_row, make_due, put_event, put_off
 
 SECRET = "a secret of the test suite"
 OWNER, OTHER = "host/boot/1/1", "host/boot/2/2"
@@ -225,14 +225,22 @@ def test_a_redrive_is_refused_beside_an_attempt_in_flight_and_across_the_wall(da
     asyncio.run(play())
 
 
-def test_gone_ends_it_at_once(database_url: str) -> None:
+def test_gone_ends_it_at_once_and_whatever_else_waits_for_that_endpoint(database_url: str) -> None:
     """A 410 is the receiver's word that nothing more is wanted: dead, with no second attempt."""
 
     async def play() -> None:
         async with post_office(database_url) as post:
-            outbox_id = await post.put("https://a.example/hook")
-            post.net.says("https://a.example/hook", refusal(410))
+            url = "https://a.example/hook"
+            post.net.says(url, refusal(500))
+            waiting = await post.put(url, 2)
             await post.delivery.step(10)
+            outbox_id, other = await post.put(url), await post.database.run(put_event, url, 3, "other")
+            post.net.says(url, refusal(410))
+            await post.database.run(put_off, other)
+            await post.delivery.step(10)
+            row = await post.database.read(event_row, waiting)
+            assert (row.state, row.attempt_count, row.next_attempt_at) == ("dead", 1, None)
+            assert (await post.database.read(event_row, other)).state == "pending"
             row = await post.database.read(event_row, outbox_id)
             assert (row.state, row.response_status, row.attempt_count) == ("dead", 410, 1)
 
@@ -292,9 +300,9 @@ def test_one_slow_endpoint_delays_no_other(database_url: str) -> None:
                 await answered.wait()
                 return Answer("SUCCEEDED", status=200)
 
-            post.net.replies[slow] = hang
             for number in range(20):
-                await post.put(slow, number)
+                await post.put(f"{slow}{number}", number)
+                post.net.replies[f"{slow}{number}"] = hang
             step = asyncio.create_task(post.delivery.step(limits.OUTBOX_BATCH))
             for _ in range(limits.OUTBOX_PER_ENDPOINT):
                 await hung.acquire()
@@ -309,15 +317,49 @@ def test_one_slow_endpoint_delays_no_other(database_url: str) -> None:
     asyncio.run(play())
 
 
+@pytest.mark.parametrize(
+    "url, origin",
+    [
+        ("https://u:p@a.example:8443/hook?key=hidden", "https://a.example:8443"),
+        ("https://a.example?key=hidden", "https://a.example"),
+        ("http://[not-an-address/hook", "http://[not-an-address"),
+        ("local:callbacks", "local:"),
+        ("nonsense", ""),
+    ],
+)
+def test_of_a_url_only_scheme_and_host_are_ever_shown(url: str, origin: str) -> None:
+    assert delivering.origin_of(url) == origin
+
+
+def test_an_address_that_is_none_dies_without_stopping_the_others(database_url: str) -> None:
+    async def play() -> None:
+        async with post_office(database_url) as post:
+            for number, url in enumerate(
+                ("http://[not-an-address/hook", "nonsense", "https://a.example/"), 1
+            ):
+                await post.put(url, number)
+            assert await post.delivery.step(10) == 3
+            counts = await post.database.read(delivering.outbox_counts, Workspace("default"))
+            assert (counts["pending"], counts["delivered"]) == (2, 1)
+
+    asyncio.run(play())
+
+
 def test_two_workers_never_send_the_same_event_at_once(database_url: str) -> None:
     async def play() -> None:
         async with post_office(database_url) as post:
             for number in range(30):
                 await post.put("https://a.example/hook", number)
-            claimed = await asyncio.gather(
-                *(post.database.run(delivering.begin_deliveries, f"host/boot/{n}/1", 10) for n in range(4))
-            )
-            ids = [one.outbox_id for batch in claimed for one in batch]
+            ids: list[str] = []
+            while len(ids) < 30:
+                claimed = await asyncio.gather(
+                    *(
+                        post.database.run(delivering.begin_deliveries, f"host/boot/{n}/1", 10)
+                        for n in range(4)
+                    )
+                )
+                assert any(claimed), "what nobody claimed is found by the next who looks"
+                ids += [one.outbox_id for batch in claimed for one in batch]
             assert len(ids) == len(set(ids)) == 30
 
     asyncio.run(play())

@@ -7,9 +7,9 @@ receiver knows again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Literal, NamedTuple
-from urllib.parse import urlsplit
 
 from dragoman.kernel import backoff, clock
 from dragoman.kernel.errors import CallerError, sanitize
@@ -29,6 +29,7 @@ from dragoman.store.transaction import Row, Tx
 Fate = Literal["delivered", "waiting", "dead", "lease_lost"]
 
 _GONE = 410
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*:(?://)?", re.IGNORECASE)
 _EVENTS = {
     "delivered": ("deliver", "succeed"),
     "waiting": ("wait", "fail"),
@@ -42,20 +43,20 @@ class Delivering(NamedTuple):
 
     outbox_id: str
     fence: int
-    url: str
+    origin: str
     outgoing: Outgoing
 
 
-def begin_deliveries(tx: Tx, owner: str, limit: int, busy_urls: Collection[str] = ()) -> list[Delivering]:
-    """Take due events and begin an attempt for each."""
+def begin_deliveries(tx: Tx, owner: str, limit: int, busy: Collection[str] = ()) -> list[Delivering]:
+    """Take due events, none of a `busy` origin, and begin an attempt for each."""
     begun = []
-    for row in outbox.claim(tx, owner, limit, busy_urls):
+    for row in outbox.claim(tx, owner, limit, busy):
         outgoing = _begin(tx, row, owner)
         if outgoing is None:  # somebody canceled the effect
             outbox.move(tx, row, "give_up", dead_at=tx.now, next_attempt_at=None, error_code="canceled")
         else:
             outbox.begin(tx, row)
-            begun.append(Delivering(row.id, row.fence, row.url, outgoing))
+            begun.append(Delivering(row.id, row.fence, origin_of(row.url), outgoing))
     return begun
 
 
@@ -76,7 +77,7 @@ def _begin(tx: Tx, row: Row, owner: str) -> Outgoing | None:
     if effect.attempt_count:
         effects.take_over(tx, effect.id)
     plan = AttemptPlan(
-        account=f"webhook:{urlsplit(row.url).hostname or 'local'}"[:191],
+        account=f"webhook:{origin_of(row.url)}"[:191],
         worker=owner,
         fence=row.fence,
         deadline_seconds=WEBHOOK_DEADLINE_SECONDS,
@@ -116,6 +117,8 @@ def settle_delivery(tx: Tx, outgoing: Outgoing, answer: Answer, outbox_id: str, 
         error_code=answer.code or None,
         error_message=sanitize(answer.message) or None,
     )
+    if answer.status == _GONE:
+        outbox.end_waiting(tx, row.workspace, row.url, "the endpoint says that it is gone")
     return fate
 
 
@@ -189,7 +192,6 @@ def outbox_counts(tx: Tx, scope: Scope) -> dict[str, int]:
 
 
 def _shown(row: Row) -> dict[str, object]:
-    parts = urlsplit(row.url)
     moments = (
         "created_at",
         "next_attempt_at",
@@ -204,10 +206,19 @@ def _shown(row: Row) -> dict[str, object]:
         "event": row.event,
         "event_sequence": row.delivery_sequence,
         "state": row.state,
-        "endpoint": f"{parts.scheme}://{parts.hostname}" if parts.hostname else parts.scheme,
+        "endpoint": origin_of(row.url),
         "attempts": row.attempt_count,
         "response_status": row.response_status,
         "error_code": row.error_code,
         "error_message": row.error_message,
         **{name: clock.iso(getattr(row, name)) for name in moments},
     }
+
+
+def origin_of(url: str) -> str:
+    """Scheme and host of a URL, as far as it has them: never a path, a query or a password."""
+    scheme = _ORIGIN.match(url)
+    if scheme is None:
+        return ""
+    host = re.split(r"[/?#]", url[scheme.end() :], maxsplit=1)[0]
+    return scheme.group() + host.rpartition("@")[2] if scheme.group().endswith("//") else scheme.group()

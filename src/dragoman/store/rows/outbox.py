@@ -51,9 +51,11 @@ def add(
     return delivery_id
 
 
-def claim(tx: Tx, owner: str, limit: int, busy_urls: Collection[str] = ()) -> list[Row]:
-    """Lease due rows, those of vanished holders first; none to a URL that has its share of sends already."""
-    elsewhere = _OUTBOX.c.url.not_in(sorted(busy_urls)) if busy_urls else sa.true()
+def claim(tx: Tx, owner: str, limit: int, busy: Collection[str] = ()) -> list[Row]:
+    """Lease due rows, those of vanished holders first; none to a URL that begins as one of `busy` does."""
+    elsewhere = sa.and_(
+        sa.true(), *[~_OUTBOX.c.url.startswith(origin, autoescape=True) for origin in sorted(busy)]
+    )
     expired, due = _OUTBOX.c.lease_expires_at, _OUTBOX.c.next_attempt_at
     rows: list[Row] = []
     for ready, order in (
@@ -98,6 +100,22 @@ def move(tx: Tx, row: Row, event: str, **values: Any) -> None:
     """Take a held row to what `event` leads to, and end its lease."""
     state = OUTBOX.next("delivering", event)
     leases.release(tx, _OUTBOX, row.id, row.fence, {"state": state, "updated_at": tx.now, **values})
+
+
+def end_waiting(tx: Tx, workspace: str, url: str, message: str) -> int:
+    """End what waits to be sent to a URL that wants nothing more; how many."""
+    return tx.touched(
+        sa.update(_OUTBOX)
+        .where(_OUTBOX.c.workspace == workspace, _OUTBOX.c.state == "pending", _OUTBOX.c.url == url)
+        .values(
+            state="dead",
+            next_attempt_at=None,
+            dead_at=tx.now,
+            error_code="PROVIDER_REJECTED",
+            error_message=message,
+            updated_at=tx.now,
+        )
+    )
 
 
 def find(tx: Tx, scope: Scope, outbox_id: str, lock: bool = False) -> Row | None:
