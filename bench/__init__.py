@@ -1,1 +1,1 @@
-"""Speed, measured beside peers in the same run. `python -m bench` prints the tables; RESULTS.md keeps them."""
+"""Speed, measured beside peers in the same run. `python -m bench` prints tables; RESULTS.md keeps them."""

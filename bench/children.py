@@ -1,4 +1,4 @@
-"""Every measurement runs in a process of its own, so that none inherits another's caches, memory or threads."""
+"""Every measurement runs in a process of its own, so that none inherits another's caches or threads."""
 
 from __future__ import annotations
 
@@ -94,4 +94,4 @@ def _wait_for(word: str, children: Sequence[subprocess.Popen[str]]) -> None:
         assert child.stdout is not None
         said = child.stdout.readline().strip()
         if said != word:
-            raise RuntimeError(f"{child.args} said {said!r} instead of {word!r}")
+            raise RuntimeError(f"{child.args!r} said {said!r} instead of {word!r}")

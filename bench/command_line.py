@@ -36,9 +36,8 @@ def _demo_seconds(command: str) -> float:
     """The demo in a fresh working tree, its database made anew."""
     with folder() as place:
         shutil.copytree("examples", place / "examples")
-        (place / "dragoman.toml").write_text("")
-        translating = [command, "translate", "examples", "--to", _LOCALES, "--out", "build/{path}.{locale}{ext}"]
-        return _seconds([*translating, "--provider", "pseudo"], place)
+        asked = ["--to", _LOCALES, "--out", "build/{path}.{locale}{ext}", "--provider", "pseudo"]
+        return _seconds([command, "translate", "examples", *asked], place)
 
 
 def _seconds(command: list[str], place: Path) -> float:

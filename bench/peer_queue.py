@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 
+from procrastinate import types
+
 from bench.children import together
-from bench.peer_worker import application
+from bench.peer_worker import QUEUE, TASK, application
 from bench.places import fresh
 
 CONCURRENCY = 20
@@ -28,16 +30,17 @@ def drained_per_second(jobs: int, processes: int) -> float:
 
 
 async def _fill(url: str, jobs: int) -> None:
-    app, nothing = application(url)
+    app = application(url)
     async with app.open_async():
         await app.schema_manager.apply_schema_async()
         for first in range(0, jobs, _BATCH):
-            await nothing.batch_defer_async(*[{"number": number} for number in range(first, first + _BATCH)])
+            asked: list[types.JSONDict] = [{"number": number} for number in range(first, first + _BATCH)]
+            await app.configure_task(TASK, queue=QUEUE).batch_defer_async(*asked)
         await app.connector.execute_query_async("ANALYZE procrastinate_jobs")
 
 
 async def _left(url: str) -> int:
-    app, _ = application(url)
+    app = application(url)
     async with app.open_async():
         row = await app.connector.execute_query_one_async(
             "SELECT count(*) AS left FROM procrastinate_jobs WHERE status <> 'succeeded'"

@@ -1,4 +1,4 @@
-"""One procrastinate worker that drains a queue of jobs that do nothing: `python -m bench.peer_worker URL CONCURRENCY`."""
+"""One procrastinate worker; its jobs do nothing: `python -m bench.peer_worker URL CONCURRENCY`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ import sqlalchemy as sa
 from bench.children import done, ready
 
 QUEUE = "bench"
+TASK = "nothing"
 
 
-def application(url: str) -> tuple[procrastinate.App, procrastinate.tasks.Task[..., None, ...]]:
-    """The app over a PostgreSQL database, and its task."""
+def application(url: str) -> procrastinate.App:
+    """The app over a PostgreSQL database; its one task is `TASK`."""
     conninfo = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=conninfo))
 
-    @app.task(name="nothing", queue=QUEUE)
+    @app.task(name=TASK, queue=QUEUE)
     async def nothing(number: int) -> None:
         return None
 
-    return app, nothing
+    return app
 
 
 async def drain(url: str, concurrency: int) -> None:
     """Work until nothing is left."""
-    app, _ = application(url)
+    app = application(url)
     async with app.open_async():
         ready()
         await app.run_worker_async(

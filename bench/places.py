@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from dragoman.wiring.settings import FILE
 from tests.doubles.databases import Missing, ServerDatabase, SqliteFiles
 
 __all__ = ["Missing", "fresh", "folder"]
@@ -28,6 +29,7 @@ def fresh(kind: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """A folder on the disk that the working tree is on; temporary folders may lie in memory."""
+    """A project root on the disk that the working tree is on; temporary folders may lie in memory."""
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench-") as name:
+        Path(name, FILE).touch()
         yield Path(name)

@@ -1,4 +1,4 @@
-"""One process that keeps so many calls in flight: `python -m bench.provider_calls {bare|ours} URL IN_FLIGHT CALLS`.
+"""One process that keeps calls in flight: `python -m bench.provider_calls {bare|ours} URL IN_FLIGHT CALLS`.
 
 `bare` is an aiohttp session that posts the same bytes and parses the reply: the ceiling. `ours` is the chat
 provider with everything that it promises: bytes kept as they come, outcome judged, reply read.
