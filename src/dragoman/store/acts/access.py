@@ -10,7 +10,6 @@ from dragoman.model.scopes import Workspace
 from dragoman.store.rows import history, manifests, tenants
 from dragoman.store.transaction import Row, Tx
 
-
 __all__ = ["CAPABILITIES", "create_token", "find_token", "list_tokens", "readable_manifest", "revoke_token"]
 
 

@@ -17,7 +17,7 @@ from dragoman.surfaces.http import (
     outbox_routes,
     publication_routes,
 )
-from dragoman.surfaces.http.contract import add_contract
+from dragoman.surfaces.http.contract import Described
 from dragoman.surfaces.web import problems
 from dragoman.surfaces.web.tracing import Traced
 from dragoman.wiring.services import Services
@@ -40,7 +40,7 @@ def open_api() -> dict[str, Any]:
 
 
 def _app(new_id: Callable[[], str]) -> FastAPI:
-    app = FastAPI(
+    app = Described(
         title="Dragoman",
         docs_url=None,
         redoc_url=None,
@@ -55,6 +55,5 @@ def _app(new_id: Callable[[], str]) -> FastAPI:
     app.include_router(outbox_routes.router)
     app.include_router(health_routes.router)
     problems.install(app)
-    add_contract(app)
     app.add_middleware(Traced, new_id=new_id)
     return app

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -57,24 +57,23 @@ def unchanged() -> Responses:
     return {304: {"description": "Unchanged since the answer with the ETag in `If-None-Match`."}}
 
 
-def add_contract(app: FastAPI) -> None:
-    """Let `app.openapi()` give the whole contract, with the shapes that are read from bodies."""
+class Described(FastAPI):
+    """An app whose contract also has the shapes that its routes read from bodies by themselves."""
 
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            app.openapi_schema = _whole(app)
-        return app.openapi_schema
-
-    app.openapi = openapi  # type: ignore[method-assign] - FastAPI's own way to change the contract
+    def openapi(self) -> dict[str, Any]:
+        """The whole contract, made once."""
+        if self.openapi_schema is None:
+            self.openapi_schema = _whole(self)
+        return self.openapi_schema
 
 
 def _whole(app: FastAPI) -> dict[str, Any]:
     schema = get_openapi(
         title="Dragoman", version=__version__, description=_ABOUT, routes=app.routes, license_info=_LICENSE
     )
-    _, taken = models_json_schema(
-        [(shape, "validation") for shape in (*REQUESTS, Problem)], ref_template=_REF + "{model}"
-    )
+    shapes: list[tuple[type[BaseModel], Literal["validation"]]]
+    shapes = [(shape, "validation") for shape in REQUESTS] + [(Problem, "validation")]
+    _, taken = models_json_schema(shapes, ref_template=_REF + "{model}")
     schemas = schema["components"].setdefault("schemas", {})
     schemas.update(taken["$defs"])
     schema["components"]["schemas"] = dict(sorted(schemas.items()))

@@ -38,7 +38,7 @@ async def list_deliveries(
     found = await services.database.read(
         delivering.outbox_page, Workspace(identity.workspace), state or "", before, limit
     )
-    last = found[-1]["id"] if len(found) == limit else None
+    last = str(found[-1]["id"]) if len(found) == limit else None
     return JSONResponse({"items": found, "next": paging.seal(_OUTBOX, last)})
 
 
