@@ -136,7 +136,9 @@ def assemble(
         queue=queue,
         ledger=ledger,
         engine=engine,
-        admission=Admission(database, frozen_settings(settings), source_of, workers.hint, settings.pairs_max),
+        admission=Admission(
+            database, frozen_settings(settings), source_of, workers.hint, settings.pairs_max, offload
+        ),
         steering=Steering(database, ledger, keeper.owner, workers.hint),
         views=Views(database),
         callbacks=callbacks,

@@ -16,6 +16,7 @@ from dragoman.content import locales
 from dragoman.kernel import canonical
 from dragoman.kernel.errors import CallerError, LocaleError
 from dragoman.kernel.limits import DOCUMENT_REF_CHARS_MAX, PAIRS_MAX, REQUEST_ID_CHARS_MAX
+from dragoman.kernel.offload import InlineOffload, Offload
 from dragoman.model.contracts import Source
 from dragoman.model.intents import MODES, Admitted, ManifestDraft
 from dragoman.store.acts import admitting
@@ -43,7 +44,7 @@ class Caller:
 
 class Admission:
     """Takes requests in. `settings_of` gives a project's frozen settings, `source_of` the source that they
-    name.
+    name; `offload` takes what a great request costs out of the loop.
     """
 
     def __init__(
@@ -53,12 +54,14 @@ class Admission:
         source_of: Callable[[Mapping[str, Any]], Source],
         wake: Callable[[], Awaitable[None]],
         pairs_max: int = PAIRS_MAX,
+        offload: Offload | None = None,
     ) -> None:
         self._database = database
         self._settings_of = settings_of
         self._source_of = source_of
         self._wake = wake
         self._pairs_max = pairs_max
+        self._offload = offload or InlineOffload()
 
     async def admit(self, caller: Caller, request: Mapping[str, Any]) -> Admitted:
         """Admit a request as it came over a door: parsed JSON, nothing trusted.
@@ -77,7 +80,8 @@ class Admission:
         request_id = _word(request, "request_id", REQUEST_ID_CHARS_MAX, "")
         if not request_id or not request_id.isascii() or not request_id.isprintable():
             raise CallerError("request_id must be 1 to 255 visible ASCII characters", place="request_id")
-        pairs = self._pairs(request.get("pairs"), str(settings["source_locale"]))
+        source_locale = str(settings["source_locale"])
+        pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
         return await self.admit_pairs(caller, project, request_id, pairs, settings)
 
     async def admit_pairs(
@@ -96,14 +100,15 @@ class Admission:
         project_id = await self._database.run(
             admitting.register_project, caller.workspace, project, _project_settings(settings)
         )
+        fingerprint = await self._offload.call(
+            canonical.fingerprint, {"project": project, "settings": dict(settings), "pairs": list(pairs)}
+        )
         draft = ManifestDraft(
             workspace=caller.workspace,
             project_id=project_id,
             actor=caller.actor,
             request_id=request_id,
-            fingerprint=canonical.fingerprint(
-                {"project": project, "settings": dict(settings), "pairs": list(pairs)}
-            ),
+            fingerprint=fingerprint,
             settings=frozen,
             pairs=tuple(pairs),
             resume_key=resume_key,
