@@ -10,7 +10,7 @@ COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-u
 	--no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check serve bench simulate evidence fmt lint types rooms docs lock apertium clean
+.PHONY: help demo test check serve bench simulate chaos evidence fmt lint types rooms docs lock apertium clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ bench: $(READY) ## measure the whole path beside its peers
 
 simulate: $(READY) ## crash the simulated system everywhere: SEEDS=200, or SEED=7 to replay one, SECONDS=60 to stop early
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seeds 1 --seed $(SEED),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS))
+
+chaos: $(READY) ## kill -9 in full: 20 runs of 200 documents on each database, and one killed 20 times
+	DRAGOMAN_CHAOS_RUNS=20 DRAGOMAN_CHAOS_DOCUMENTS=200 DRAGOMAN_CHAOS_KILLS=20 $(BIN)/pytest tests/chaos
 
 evidence: $(READY) ## check docs/evidence.md and count what is still open
 	$(BIN)/python -m tests.evidence
