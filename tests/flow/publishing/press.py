@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +44,10 @@ class Killed(BaseException):
     """The process dies here."""
 
 
+async def _look_away() -> None:
+    """Nobody watches."""
+
+
 @dataclass
 class Target:
     """The real executor, watched: counts its calls, and answers or dies as it is told."""
@@ -54,12 +58,15 @@ class Target:
     before: dict[str, Answer | BaseException] = field(default_factory=dict)
     after: dict[str, Answer | BaseException] = field(default_factory=dict)
     """What comes instead of the executor's own answer, by target, once: without the act, or after it."""
+    watch: Callable[[], Awaitable[None]] = _look_away
+    """Looks on while the executor is asked for something."""
     meanwhile: dict[str, Callable[[], object]] = field(default_factory=dict)
     """What somebody else does just before the act, by target, once."""
 
     async def run(self, outgoing: Outgoing, deadline_seconds: float) -> Answer:
         self.ran.append(outgoing)
         target = str(outgoing.facts["target"])
+        await self.watch()
         if target in self.meanwhile:
             self.meanwhile.pop(target)()
         if target in self.before:
@@ -116,15 +123,16 @@ class Press:
         self._ordinal = 0
         self.start("host/boot/1/1")
 
-    def start(self, owner: str) -> None:
-        """A worker process of this owner, over the same database and folder."""
-        keeper = Keeper(self.database, self.clock, owner)
+    def start(self, owner: str, database: Any = None) -> None:
+        """A worker process of this owner, over the same folder and database, or a `database` that fails."""
+        database = database or self.database
+        keeper = Keeper(database, self.clock, owner)
         executors: Mapping[str, Executor] = {"files:v1": self.files, "dry-run:v1": DryRun()}
-        ledger = Ledger(self.database, {"publication_step": PublicationStep(executors)})
-        self.planning = Planning(self.database, keeper, InlineOffload(), self._source, FORMATS)
+        ledger = Ledger(database, {"publication_step": PublicationStep(executors)})
+        self.planning = Planning(database, keeper, InlineOffload(), self._source, FORMATS)
         self.placing = Placing(self._source, FORMATS)
         self.executing = Executing(
-            self.database,
+            database,
             ledger,
             keeper,
             self.clock,

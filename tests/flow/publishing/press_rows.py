@@ -133,9 +133,15 @@ def rows(tx: Tx, name: str) -> list[Row]:
     return tx.all(sa.select(table).order_by(*table.primary_key.columns))
 
 
-def empty(tx: Tx, name: str) -> None:
-    """Delete every row of a table."""
-    tx.touched(sa.delete(_TABLES[name]))
+def forget_everything(tx: Tx) -> None:
+    """Delete every row that publishing has made."""
+    for table in _TABLES.values():
+        tx.touched(sa.delete(table))
+
+
+def put_in_state(tx: Tx, name: str, state: str) -> None:
+    """Put every row of a table into a state."""
+    tx.touched(sa.update(_TABLES[name]).values(state=state))
 
 
 def tamper(tx: Tx) -> None:

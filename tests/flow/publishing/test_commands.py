@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.kernel.errors import CallerError
+from dragoman.kernel.errors import CallerError, StoreError
 from dragoman.model.publications import Pace
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import compensating, executing, publications
@@ -145,3 +145,20 @@ def test_numbers_out_of_bounds_are_clamped_with_a_warning() -> None:
     assert (high.poll_interval_seconds, high.batch_size, high.lease_seconds) == (3600, 100, 3600)
     assert len(low.warnings) == len(high.warnings) == 3
     assert "publishing.batch_size = -3" in low.warnings[1]
+
+
+@pytest.mark.parametrize("name", ["executions", "steps", "commands"])
+def test_no_row_can_stand_in_a_state_that_the_machines_do_not_know(
+    database_url: str, tmp_path: Path, name: str
+) -> None:
+    """[T-009, T-010, T-011]"""
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            await here.three()
+            before = await here.states()
+            with pytest.raises(StoreError):
+                await here.database.run(press_rows.put_in_state, name, "ELSEWHERE")
+            assert await here.states() == before
+
+    asyncio.run(play())

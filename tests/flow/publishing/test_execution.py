@@ -98,16 +98,7 @@ def test_the_repeat_of_a_step_gives_the_receipt_of_the_first(database_url: str, 
         receipts = []
         for name, dies in (("calm", False), ("storm", True)):
             async with press(database_url, tmp_path / name) as here:
-                for table in (
-                    "steps",
-                    "commands",
-                    "executions",
-                    "plan_steps",
-                    "plans",
-                    "entries",
-                    "requests",
-                ):
-                    await here.database.run(press_rows.empty, table)
+                await here.database.run(press_rows.forget_everything)
                 manifest = await here.manifest()
                 here.put_catalogue("a.json", hello="Hello", bye="Bye")
                 await here.plan(manifest, await here.settle(manifest, "a.json"))
@@ -165,7 +156,7 @@ def test_a_refusal_fails_step_execution_and_command_together_and_later_steps_are
 
     async def play() -> None:
         async with press(database_url, tmp_path / "site") as here:
-            manifest = await here.three()
+            await here.three()
             refusal = Answer("REJECTED", code="target_refused", message="fr/b.json: the disk is full")
             here.files.before["fr/b.json"] = refusal
             await here.work()
@@ -173,13 +164,32 @@ def test_a_refusal_fails_step_execution_and_command_together_and_later_steps_are
             await here.database.run(press_rows.end_leases)
             await here.later()
             assert len(here.files.ran) == 2
+
+    asyncio.run(play())
+
+
+def test_a_file_that_cannot_be_written_stops_no_other(database_url: str, tmp_path: Path) -> None:
+    """What a failed execution did not begin gets plans of its own."""
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            manifest = await here.three()
+            refusal = Answer("REJECTED", code="target_refused", message="fr/a.json: the disk is full")
+            here.files.before["fr/a.json"] = refusal
+            await here.work()
+            assert (await here.block(manifest))["state"] == "queued"
+            assert await here.planning.step() == 2
+            await here.work()
+            assert here.files.order == ["fr/a.json", "fr/b.json", "fr/c.json"]
             block = await here.block(manifest)
             assert block["state"] == "failed"
-            assert [(p["target"], p["state"], p["code"]) for p in block["problems"]] == [
-                ("fr/b.json", "failed", "target_refused"),
-                ("fr/c.json", "not_run", "target_refused"),
-            ]
-            assert block["problems"][0]["message"] == "fr/b.json: the disk is full"
+            [problem] = block["problems"]
+            assert (problem["target"], problem["state"], problem["code"]) == (
+                "fr/a.json",
+                "failed",
+                "target_refused",
+            )
+            assert problem["message"] == "fr/a.json: the disk is full"
 
     asyncio.run(play())
 
@@ -206,6 +216,8 @@ def test_a_retry_is_a_new_execution_that_writes_only_what_is_missing(
                 s for s in await here.rows("steps") if (s.execution_id, s.ordinal) == (retried, 1)
             )
             assert (taken_over.receipt, taken_over.step_key) == (first.receipt, first.step_key)
+            assert await here.planning.step() == 1  # what the failed one left: in place by now, so no step
+            await here.work()
             assert (await here.block(manifest))["state"] == "in_place"
             with pytest.raises(CallerError) as again:
                 await here.database.run(compensating.retry_execution, HERE, failed.id, "mia")
@@ -324,5 +336,34 @@ def test_the_limits_of_time_give_a_command_back_with_the_rest_to_do(sqlite_url: 
             assert await here.states() == (["QUEUED"], ["SUCCEEDED", "PENDING", "PENDING"], ["PENDING"])
             await here.work()
             assert (await here.states())[2] == ["DELIVERED"]
+
+    asyncio.run(play())
+
+
+def test_while_the_executor_is_asked_everything_is_on_record_and_nothing_is_open(
+    database_url: str, tmp_path: Path
+) -> None:
+    """[T-001, T-007, T-030, T-032, T-033] the step runs, its attempt has begun, what stood there is kept."""
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            here.put_catalogue("a.json", hello="Hello")
+            stood = here.put_catalogue("fr/a.json", other="Autre").read_bytes()
+            manifest = await here.manifest()
+            await here.plan(manifest, await here.settle(manifest, "a.json"))
+            seen: list[str] = []
+
+            async def watch() -> None:
+                assert await here.states() == (["RUNNING"], ["RUNNING"], ["PROCESSING"])
+                assert [row.outcome for row in await here.rows("attempts")] == ["STARTED"]
+                assert [row.body for row in await here.rows("snapshots")] == [stood]
+                [command] = await here.rows("commands")
+                assert command.lease_expires_at > here.database.now() + 50_000_000
+                seen.append(await here.manifest())  # a transaction of somebody else's does not wait
+
+            here.files.watch = watch
+            await here.work()
+            assert len(seen) == 1
+            assert await here.states() == (["SUCCEEDED"], ["SUCCEEDED"], ["DELIVERED"])
 
     asyncio.run(play())

@@ -233,3 +233,29 @@ def test_what_is_in_place_is_not_written_again_and_a_plan_of_no_steps_succeeds(
             assert (await here.block(manifest))["state"] == "in_place"
 
     asyncio.run(play())
+
+
+def test_a_document_without_a_target_is_reported_and_leaves_nothing_durable_behind(
+    database_url: str, tmp_path: Path
+) -> None:
+    """[T-016, T-020] identities are resolved when the plan is made: a link out of the tree is none."""
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            for name in "ab":
+                here.put_catalogue(f"{name}.json", hello="Hello")
+            manifest = await here.manifest()
+            (here.root / "de").symlink_to(tmp_path, target_is_directory=True)
+            intents = [
+                await here.settle(manifest, "a.json", "de"),
+                await here.settle(manifest, "b.json", "fr"),
+            ]
+            await here.publish(manifest, *intents)
+            assert here.files.order == ["fr/b.json"]
+            block = await here.block(manifest)
+            assert block["state"] == "failed"
+            [problem] = block["problems"]
+            assert (problem["intent_id"], problem["code"]) == (intents[0], "output_outside_tree")
+            assert not (tmp_path / "a.json").exists()
+
+    asyncio.run(play())
