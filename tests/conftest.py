@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doubles.databases import KINDS, Missing, Places, ServerDatabase, SqliteFiles
+from tests.doubles.databases import KINDS, Places, ServerDatabase, SqliteFiles
+from tests.doubles.servers import Missing
 
 
 @pytest.fixture(scope="session")

@@ -11,22 +11,18 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from dragoman.kernel.clock import Clock, SystemClock
-from dragoman.kernel.errors import StoreError
 from dragoman.kernel.identity import Chance, SystemChance
 from dragoman.store.database import Database
 from dragoman.store.engines import engine_of
 from dragoman.store.revisions import VERSION_TABLE, head
 from dragoman.store.schema import metadata
 from dragoman.store.servers import Options
+from tests.doubles.servers import Missing, OwnServer, answers
 
 KINDS = ("sqlite", "postgresql", "mariadb")
 _STANDARD = {"postgresql": "postgresql://postgres@127.0.0.1:5432", "mariadb": "mariadb://root@127.0.0.1:3306"}
 _SETTING = {"postgresql": "DRAGOMAN_TEST_POSTGRES", "mariadb": "DRAGOMAN_TEST_MARIADB"}
 _FIRST = {"postgresql": "postgres", "mariadb": "mysql"}
-
-
-class Missing(Exception):
-    """No server of this kind can be reached."""
 
 
 @contextlib.asynccontextmanager
@@ -87,14 +83,17 @@ class ServerDatabase:
     """A database on a server, and the connection that empties it."""
 
     def __init__(self, kind: str) -> None:
+        self._own: OwnServer | None = None
         self._base = sa.make_url(os.environ.get(_SETTING[kind], _STANDARD[kind]))
-        self._name = f"dragoman_test_{SystemChance().token(12)}"
         self._first = self._url(self._base.database or _FIRST[kind])
+        if not answers(self._first):
+            if _SETTING[kind] in os.environ:
+                raise Missing(f"no {kind} answers at the address that {_SETTING[kind]} names")
+            self._own = OwnServer(kind)
+            self._base, self._first = sa.make_url(self._own.url), self._own.url
+        self._name = f"dragoman_test_{SystemChance().token(12)}"
         self._engine: sa.Engine | None = None
-        try:
-            self._command(f"CREATE DATABASE {self._name}")
-        except (StoreError, sa.exc.DBAPIError) as error:
-            raise Missing(f"no {kind} at {self._first}, and {_SETTING[kind]} names none: {error}") from None
+        self._command(f"CREATE DATABASE {self._name}")
         make_schema(self._url(self._name))
 
     def fresh(self, _folder: Path) -> str:
@@ -120,6 +119,8 @@ class ServerDatabase:
         if self._engine is not None:
             self._engine.dispose()
         self._command(f"DROP DATABASE {self._name}")
+        if self._own is not None:
+            self._own.close()
 
     def _url(self, database: str) -> str:
         return self._base.set(database=database).render_as_string(hide_password=False)

@@ -78,8 +78,9 @@ def renew(tx: Tx, table: sa.Table, leases: Sequence[tuple[Key, int]], lease_seco
 
 def release(tx: Tx, table: sa.Table, key: Key, fence: int, set_: Mapping[str, Any] | None = None) -> bool:
     """End a lease and set other columns with it; False under a stale fence, and then nothing is written."""
-    free = {"lease_owner": None, "lease_expires_at": None, **(set_ or {})}
-    return tx.touched(sa.update(table).where(held(table, key, fence)).values(free)) == 1
+    names = [column.name for column in _keys(table)]
+    mine = {**dict(zip(names, _tuple(key), strict=True)), "fence": fence}
+    return tx.update(table, mine, {"lease_owner": None, "lease_expires_at": None, **(set_ or {})}) == 1
 
 
 def owners(tx: Tx, table: sa.Table) -> list[str]:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from dragoman.kernel import limits
 from dragoman.kernel.identity import Chance
+from dragoman.store.shapes import inserting, inserting_new, updating, upserting
 from dragoman.store.statements import Compilations, Row, Values
 
 __all__ = [
@@ -106,6 +106,17 @@ class Tx:
             self.wrote = True
         return count
 
+    def update(self, table: sa.Table, where: Values, values: Values) -> int:
+        """Give these columns these values where columns are as `where` says; how many rows matched.
+
+        A list in `where` means any of its values. Costs as much as a constant, whatever the names are.
+        """
+        lists = frozenset(name for name, value in where.items() if isinstance(value, list))
+        statement = updating(table, tuple(where), lists, tuple(values))
+        given = {f"where_{name}": value for name, value in where.items()}
+        given.update({f"new_{name}": value for name, value in values.items()})
+        return self.touched(statement, given)
+
     def touched_each(self, statement: Any, rows: Sequence[Values]) -> int:
         """Run an UPDATE or DELETE once for each row of values; how many rows it matched in all.
 
@@ -125,7 +136,7 @@ class Tx:
         if not rows:
             return
         runner = self._open
-        sql, columns, parameters = runner.compilations.many(sa.insert(table), rows)
+        sql, columns, parameters = runner.compilations.many(inserting(table), rows)
         if not runner.fill(table, columns, parameters):
             runner.change_many(sql, parameters)
         self.wrote = True
@@ -139,28 +150,13 @@ class Tx:
             return 0
         if self.dialect == "mysql":
             return self._insert_missing(table, rows, conflict)
-        maker = sqlite.insert if self.dialect == "sqlite" else postgresql.insert
-        statement = maker(table).on_conflict_do_nothing(index_elements=list(conflict))
-        return self._change_many(statement, rows)
+        return self._change_many(inserting_new(self.dialect, table, tuple(conflict)), rows)
 
     def upsert(
         self, table: sa.Table, row: Mapping[str, Any], key: Sequence[str], update: Sequence[str]
     ) -> None:
         """Insert one row, or give the columns `update` of the one under `key` this row's values."""
-        if self.dialect == "mysql":
-            fresh = mysql.insert(table)
-            self._change_many(
-                fresh.on_duplicate_key_update({name: fresh.inserted[name] for name in update}), [row]
-            )
-            return
-        maker = sqlite.insert if self.dialect == "sqlite" else postgresql.insert
-        offered = maker(table)
-        self._change_many(
-            offered.on_conflict_do_update(
-                index_elements=list(key), set_={name: offered.excluded[name] for name in update}
-            ),
-            [row],
-        )
+        self._change_many(upserting(self.dialect, table, tuple(key), tuple(update)), [row])
 
     def new_id(self) -> str:
         """A fresh UUIDv7."""
