@@ -221,6 +221,14 @@ async def test_an_unknown_provider_is_refused_before_anything_is_queued(sqlite_u
         assert await here.rows("jobs") == []
 
 
+async def test_a_body_names_its_project_where_the_door_does_not(sqlite_url: str) -> None:
+    """M-209 (gap 14): whose memory is asked, and no other's."""
+    async with world(sqlite_url) as here:
+        named = submission(FIELDS, project="site")
+        accepted = await here.acceptance.accept(PRINCIPAL, HOME.id, "", named, None, local=True)
+        assert (await here.view(accepted.job_id))["project"] == "site"
+
+
 @pytest.mark.parametrize("named", ["", "platform", "rehearsal"])
 async def test_the_resolved_model_is_written_on_the_job(sqlite_url: str, named: str) -> None:
     """J-006 … J-008: empty and `platform`, and only these, are the platform's account."""

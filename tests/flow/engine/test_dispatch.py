@@ -7,10 +7,12 @@ import asyncio
 import pytest
 import sqlalchemy as sa
 
+from dragoman.content.locales import choose_code
 from dragoman.kernel.clock import seconds
+from dragoman.providers.chat import ChatProvider
 from dragoman.store.schema import engine as tables
 from dragoman.store.transaction import Tx
-from tests.flow.engine.world import Process, World, rehearsal, world
+from tests.flow.engine.world import Life, Process, World, numbered, rehearsal, world
 
 pytestmark = pytest.mark.anyio
 
@@ -159,6 +161,58 @@ async def test_an_unknown_provider_fails_the_job_without_a_call(sqlite_url: str)
         view = await here.view(accepted.job_id)
         assert (view["status"], view["code"]) == ("failed", "provider_unknown")
         assert [row.event for row in await here.rows("outbox")] == ["job.failed"]
+
+
+async def test_a_provider_without_a_key_ends_the_job_at_once(sqlite_url: str) -> None:
+    """GJ-6: `provider_credentials_missing` is mended by settings, not by waiting."""
+    keyless = ChatProvider("chat", "m", "https://api.example.com/v1", lambda: None, choose_code, priced=True)
+    async with world(sqlite_url, keyless) as here:
+        accepted = await here.accept({"a": {"t": "Hello"}})
+        assert await Process(here).drain() == ["failed"]
+        view = await here.view(accepted.job_id)
+        assert (view["status"], view["code"]) == ("failed", "provider_credentials_missing")
+        assert [row.state for row in await here.rows("effects")] == ["CANCELED"]
+        await here.assert_money_is_true()
+
+
+async def test_a_provider_that_stays_away_is_given_up_at_the_jobs_deadline(sqlite_url: str) -> None:
+    """A day of bad weather: then the fields fail `provider_unavailable`, retryable by a person."""
+    async with world(sqlite_url, rehearsal(weather={"unreachable": 1.0})) as here:
+        accepted = await here.accept({"a": {"t": "Hello"}})
+        assert await Process(here).drain() == ["parked"]
+        await here.database.run(_bring_deadline)
+        await here.hasten()
+        assert await Process(here).drain() == ["failed"]
+        view = await here.view(accepted.job_id)
+        assert (view["status"], view["code"]) == ("failed", "provider_unavailable")
+
+
+async def test_a_job_shows_what_it_is_doing(sqlite_url: str) -> None:
+    """J-001 … J-022, J-045, J-086: all of it, and progress that a poll can see before the end."""
+    async with world(sqlite_url) as here:
+        options = {"batch_size": 2, "concurrency": 1, "push_id": "push-7"}
+        accepted = await here.accept({"docs/a.md": numbered(6)}, options=options)
+        queued = await here.view(accepted.job_id)
+        assert (queued["status"], queued["progress"], queued["total_fields"]) == ("queued", 0, 6)
+        assert (queued["item_name"], queued["target_locale"], queued["push_id"]) == (
+            "docs/a.md",
+            "fr",
+            "push-7",
+        )
+        assert (queued["batch_size"], queued["concurrency"], queued["project"]) == (2, 1, "docs")
+        await Process(here, Life(after=("after close_call", 2))).drain_until_killed()
+        halfway = await here.view(accepted.job_id)
+        assert (halfway["status"], halfway["progress"], halfway["done_fields"]) == ("processing", 66, 4)
+        assert halfway["tokens_used"] == sum(row.total_tokens for row in await here.rows("ai_usage")) > 0
+        await here.abandon()
+        await Process(here).drain()
+        ended = await here.view(accepted.job_id)
+        assert (ended["status"], ended["progress"]) == ("completed", 100)
+        assert ended["via_tm"] + ended["usage"]["via_ai"] == ended["done_fields"] == 6
+
+
+def _bring_deadline(tx: Tx) -> None:
+    tx.touched(sa.update(tables.jobs).values(deadline_at=tx.now + 1))
 
 
 def _weigh(tx: Tx, workspace: str, weight: int) -> None:

@@ -87,6 +87,8 @@ async def test_a_free_provider_moves_no_budget_and_is_metered_all_the_same(sqlit
         [used] = await here.rows("ai_usage")
         assert used.total_tokens > 0
         assert await here.rows("budgets") == []
+        summary = await here.jobs.usage(HOME)
+        assert (summary["used"], summary["metered"]) == (0, used.total_tokens)
 
 
 async def test_one_attempt_is_never_metered_twice(sqlite_url: str) -> None:

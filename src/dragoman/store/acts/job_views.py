@@ -144,6 +144,7 @@ def ai_usage(tx: Tx, scope: Workspace) -> dict[str, Any]:
         "period_start": iso(begins),
         "period_end": iso(ends),
         "monthly_tokens": tokens,
+        "metered": budgets.metered(tx, scope.id, begins, ends).tokens,
         "used": held.spent.tokens,
         "reserved": held.reserved.tokens,
         "remaining": max(0, tokens - held.spent.tokens - held.reserved.tokens),

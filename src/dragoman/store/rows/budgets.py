@@ -49,6 +49,13 @@ _MOVE = (
 _QUOTA = sa.select(_QUOTAS.c.monthly_tokens, _QUOTAS.c.monthly_microusd).where(
     _QUOTAS.c.workspace == sa.bindparam("ws")
 )
+_METERED = sa.select(
+    sa.func.sum(_USAGE.c.total_tokens).label("tokens"), sa.func.sum(_USAGE.c.microusd).label("microusd")
+).where(
+    _USAGE.c.workspace == sa.bindparam("ws"),
+    _USAGE.c.created_at >= sa.bindparam("begins"),
+    _USAGE.c.created_at < sa.bindparam("ends"),
+)
 _USED_BY_JOB = (
     sa.select(
         _USAGE.c.wasted,
@@ -180,6 +187,12 @@ def period(instant: int) -> tuple[int, int]:
     first = datetime(here.year, here.month, 1, tzinfo=UTC)
     following = datetime(here.year + here.month // 12, here.month % 12 + 1, 1, tzinfo=UTC)
     return int(first.timestamp()) * MICROSECONDS, int(following.timestamp()) * MICROSECONDS
+
+
+def metered(tx: Tx, workspace: str, begins: int, ends: int) -> Sum:
+    """What all calls of a workspace have used in a half-open time, those of free providers included."""
+    row = tx.first(_METERED, {"ws": workspace, "begins": begins, "ends": ends})
+    return Sum() if row is None else Sum(row.tokens or 0, row.microusd or 0)
 
 
 def quota(tx: Tx, workspace: str) -> tuple[int, int | None]:
