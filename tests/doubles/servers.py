@@ -79,8 +79,8 @@ class OwnServer:
         data = str(self._folder / "data")
         self._prepare(
             [initdb, "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8", "--no-locale", "-N"]
-        options = ["fsync=off", "full_page_writes=off", "shared_buffers=64MB"]
         )
+        options = ["fsync=off", "full_page_writes=off", "shared_buffers=64MB"]
         return [
             _found("postgres", places),
             *("-D", data, "-p", str(self._port), "-h", "127.0.0.1", "-k", str(self._folder)),
