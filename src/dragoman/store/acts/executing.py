@@ -21,11 +21,12 @@ from dragoman.kernel.limits import (
     RETRY_FIRST_SECONDS,
     RETRY_MAX_SECONDS,
 )
+from dragoman.machines.tables import REQUEST
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
 from dragoman.model.publications import Command, DirectionName, Ending, Material, Order, Record, Step
 from dragoman.model.scopes import System
 from dragoman.store.acts.planning import result_of
-from dragoman.store.rows import effects, entries, executions, manifests, plans, snapshots, texts
+from dragoman.store.rows import effects, entries, executions, manifests, plans, requests, snapshots, texts
 from dragoman.store.transaction import Row, Tx
 
 Verdict = Literal["done", "refused", "raced", "conflict", "unknown", "lease_lost"]
@@ -195,7 +196,7 @@ def finish_step(
     elif verdict == "conflict":
         _end(tx, held, step, "conflict", answer.code, answer.message, 0)
     elif verdict == "refused":
-        _fail(tx, held, step, answer.code, answer.message)
+        _fail(tx, held, command, step, answer)
     else:
         event = "race" if verdict == "raced" else "lose"
         executions.move_step(tx, held.execution_id, step.ordinal, event, **_said(answer.code, answer.message))
@@ -261,10 +262,24 @@ def _succeed(tx: Tx, held: Row, command: Command, step: Step, order: Order, rece
     _go_on(tx, held)
 
 
-def _fail(tx: Tx, held: Row, step: Step, code: str, message: str) -> None:
-    """A refused step fails, and with it execution and command; later steps are not begun."""
-    executions.move_step(tx, held.execution_id, step.ordinal, "refuse", **_said(code, message))
-    executions.finish(tx, held, "fail", code, sanitize(message))
+def _fail(tx: Tx, held: Row, command: Command, step: Step, answer: Answer) -> None:
+    """A refused step fails, and with it execution and command; later steps are not begun here.
+
+    They wait for plans of their own, for one file that cannot be written stops no other. Few go into each of
+    these plans: on a full disk every one of them ends like this.
+    """
+    executions.move_step(tx, held.execution_id, step.ordinal, "refuse", **_said(answer.code, answer.message))
+    executions.finish(tx, held, "fail", answer.code, sanitize(answer.message))
+    if command.direction == "forward":
+        for intent_id in executions.intents_not_run(tx, held.execution_id):
+            requests.ask_again(
+                tx,
+                command.workspace,
+                command.manifest_id,
+                [intent_id],
+                state=REQUEST.initial,
+                next_attempt_at=tx.now,
+            )
 
 
 def _go_on(tx: Tx, held: Row) -> None:

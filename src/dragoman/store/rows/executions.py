@@ -381,6 +381,16 @@ def not_in_place(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[R
     )
 
 
+def intents_not_run(tx: Tx, execution_id: str) -> list[str]:
+    """The intents of an execution's steps that were never begun, in order."""
+    rows = tx.all(
+        sa.select(_STEPS.c.intent_id)
+        .where(_STEPS.c.execution_id == execution_id, _STEPS.c.state == STEP.initial)
+        .order_by(_STEPS.c.ordinal)
+    )
+    return [row.intent_id for row in rows]
+
+
 def without_success(tx: Tx, intent_ids: Sequence[str]) -> list[str]:
     """Those of these intents that no step has ever put in place."""
     rows = tx.all(
