@@ -41,13 +41,18 @@ class Found:
 
 
 class FolderSource:
-    """The source `files`: a root folder, and where translations go under it."""
+    """The source `files`: a root folder, and where translations go under it.
+
+    One step's: it looks once at each folder that a path goes through.
+    """
 
     def __init__(self, root: Path, pattern: str = "", templates: Mapping[str, str] | None = None) -> None:
         """`pattern` serves documents that `templates` (see `Found`) does not name."""
         self._root = root
         self._pattern = pattern or layouts.DEFAULT_PATTERN
         self._templates = templates or {}
+        self._top = root.resolve()
+        self._is_inside: dict[Path, bool] = {}
 
     def exists(self, refs: Sequence[str]) -> Mapping[str, bool]:
         """Which of these documents are files that can be reached."""
@@ -74,7 +79,7 @@ class FolderSource:
         """Where the translation goes, relative to the root. Raises `CallerError` output_outside_tree."""
         template = self._templates.get(ref) or layouts.template(self._pattern, ref, "", RENAMES)
         path = layouts.output_path(template, locale, self._spelling(template, locale))
-        if not _is_inside((self._root / path).resolve(), self._root):
+        if not self._holds(self._root / path):
             raise CallerError(
                 f"{path} leads out of the working tree through a link", "output_outside_tree", place=path
             )
@@ -90,6 +95,14 @@ class FolderSource:
                     return spelled
         return locale
 
+    def _holds(self, place: Path) -> bool:
+        """Whether a path stays in the folder when links are followed."""
+        if place.is_symlink():
+            return _is_inside(place.resolve(), self._top)
+        if place.parent not in self._is_inside:
+            self._is_inside[place.parent] = _is_inside(place.parent.resolve(), self._top)
+        return self._is_inside[place.parent]
+
     def _may_read(self, ref: str) -> bool:
         """Whether a document lies in the tree; one that a person named may lie elsewhere."""
         if ref in self._templates:
@@ -103,7 +116,7 @@ class FolderSource:
         place = self._root / ref
         if not place.exists():
             place = _composed_otherwise(self._root, ref)
-        inside = ref in self._templates or _is_inside(place.resolve(), self._root)
+        inside = ref in self._templates or self._holds(place)
         return place if inside and place.is_file() else None
 
 
@@ -236,8 +249,8 @@ def _walked(folder: Path) -> Iterator[Path]:
                 yield place
 
 
-def _is_inside(place: Path, root: Path) -> bool:
-    return place.is_relative_to(root.resolve())
+def _is_inside(place: Path, top: Path) -> bool:
+    return place.is_relative_to(top)
 
 
 def _composed_otherwise(root: Path, ref: str) -> Path:

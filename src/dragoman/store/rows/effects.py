@@ -21,6 +21,19 @@ _EFFECTS, _ATTEMPTS = tables.effects, tables.attempts
 
 _STARTED = EFFECT.next(EFFECT.initial, "start")
 _EFFECT = sa.select(_EFFECTS).where(_EFFECTS.c.id == sa.bindparam("effect"))
+_OF_KEY = sa.select(_EFFECTS).where(
+    _EFFECTS.c.workspace == sa.bindparam("ws"),
+    _EFFECTS.c.family == sa.bindparam("family_name"),
+    _EFFECTS.c.effect_key == sa.bindparam("key"),
+)
+_START = (
+    sa.update(_EFFECTS)
+    .where(
+        _EFFECTS.c.id == sa.bindparam("effect"),
+        _EFFECTS.c.state.in_(sa.bindparam("from_states", expanding=True)),
+    )
+    .values(state=_STARTED, attempt_count=_EFFECTS.c.attempt_count + 1, updated_at=sa.bindparam("now"))
+)
 _ATTEMPT = sa.select(_ATTEMPTS).where(_ATTEMPTS.c.id == sa.bindparam("attempt"))
 _SETTLE = (
     sa.update(_ATTEMPTS)
@@ -69,11 +82,7 @@ def ensure(tx: Tx, identity: EffectIdentity, owned: bool = True) -> Row:
 
 def of_key(tx: Tx, workspace: str, family: str, key: str) -> Row | None:
     """The effect of a key, None where nobody has asked for it."""
-    return tx.first(
-        sa.select(_EFFECTS).where(
-            _EFFECTS.c.workspace == workspace, _EFFECTS.c.family == family, _EFFECTS.c.effect_key == key
-        )
-    )
+    return tx.first(_OF_KEY, {"ws": workspace, "family_name": family, "key": key})
 
 
 def _fresh(tx: Tx, identity: EffectIdentity, owned: bool) -> dict[str, object]:
@@ -110,12 +119,7 @@ def start(
     allowed = EFFECT.sources("IN_FLIGHT")
     if not plan.resend and effect.idempotency != "PROVIDER_IDEMPOTENT":
         allowed = allowed - {"UNKNOWN"}
-    moved = tx.touched(
-        sa.update(_EFFECTS)
-        .where(_EFFECTS.c.id == effect.id, _EFFECTS.c.state.in_(sorted(allowed)))
-        .values(state="IN_FLIGHT", attempt_count=_EFFECTS.c.attempt_count + 1, updated_at=tx.now)
-    )
-    if not moved:
+    if not tx.touched(_START, {"effect": effect.id, "from_states": sorted(allowed), "now": tx.now}):
         return None
     number = effect.attempt_count + 1
     return _attempt(tx, effect.id, effect.workspace, effect.correlation_id, number, plan, body, facts or {})

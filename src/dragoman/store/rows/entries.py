@@ -15,6 +15,17 @@ from dragoman.store.transaction import Tx
 _ENTRIES = tables.entries
 _KEPT = ("key_hash", "source_hash", "written_hash", "origin", "manifest_id")
 
+_HERE = sa.and_(
+    _ENTRIES.c.project_id == sa.bindparam("project"),
+    _ENTRIES.c.document_hash == sa.bindparam("document_key"),
+    _ENTRIES.c.locale == sa.bindparam("place"),
+)
+_UNITS = _ENTRIES.c.key_hash.in_(sa.bindparam("units", expanding=True))
+_STANDING = sa.select(*[_ENTRIES.c[name] for name in _KEPT]).where(_HERE)
+_STANDING_UNITS = _STANDING.where(_UNITS)
+_DROP = sa.delete(_ENTRIES).where(_HERE)
+_DROP_UNITS = _DROP.where(_UNITS)
+
 
 class Place(NamedTuple):
     """One document in one locale of one project."""
@@ -27,8 +38,9 @@ class Place(NamedTuple):
 
 def standing(tx: Tx, place: Place, keys: Collection[str] | None) -> list[dict[str, Any]]:
     """What is on record of these units, or of all of the place, fit to be put back by `restore`."""
-    columns = [_ENTRIES.c[name] for name in _KEPT]
-    return [row._asdict() for row in tx.all(sa.select(*columns).where(_at(place, keys)))]
+    if keys is None:
+        return [row._asdict() for row in tx.all(_STANDING, _at(place))]
+    return [row._asdict() for row in tx.all(_STANDING_UNITS, {**_at(place), "units": sorted(keys)})]
 
 
 def write(tx: Tx, place: Place, manifest_id: str, units: Sequence[WrittenUnit], whole: bool) -> None:
@@ -54,7 +66,10 @@ def restore(
 
 
 def _replace(tx: Tx, place: Place, keys: Collection[str] | None, rows: Sequence[dict[str, Any]]) -> None:
-    tx.touched(sa.delete(_ENTRIES).where(_at(place, keys)))
+    if keys is None:
+        tx.touched(_DROP, _at(place))
+    else:
+        tx.touched(_DROP_UNITS, {**_at(place), "units": sorted(keys)})
     where = {
         "workspace": place.workspace,
         "project_id": place.project_id,
@@ -66,10 +81,6 @@ def _replace(tx: Tx, place: Place, keys: Collection[str] | None, rows: Sequence[
     tx.insert(_ENTRIES, [{**where, **row} for row in rows])
 
 
-def _at(place: Place, keys: Collection[str] | None) -> sa.ColumnElement[bool]:
-    here = sa.and_(
-        _ENTRIES.c.project_id == place.project_id,
-        _ENTRIES.c.document_hash == key_hash(place.document),
-        _ENTRIES.c.locale == place.locale,
-    )
-    return here if keys is None else sa.and_(here, _ENTRIES.c.key_hash.in_(sorted(keys)))
+def _at(place: Place) -> dict[str, Any]:
+    """The values that name a place in the statements above."""
+    return {"project": place.project_id, "document_key": key_hash(place.document), "place": place.locale}

@@ -23,6 +23,28 @@ _LIVE_STEPS = frozenset({"RUNNING", "UNKNOWN"})
 """Steps that a delivery has begun and not ended: the next one begins them again under the same key."""
 
 
+_HELD = (
+    sa.select(_COMMANDS)
+    .where(
+        _COMMANDS.c.id == sa.bindparam("command"),
+        _COMMANDS.c.fence == sa.bindparam("held_fence"),
+        _COMMANDS.c.state == "PROCESSING",
+    )
+    .with_for_update()
+)
+_COUNT_ATTEMPT = (
+    sa.update(_STEPS)
+    .where(_STEPS.c.execution_id == sa.bindparam("execution"), _STEPS.c.ordinal == sa.bindparam("place"))
+    .values(attempt_count=_STEPS.c.attempt_count + 1, effect_id=sa.bindparam("effect"))
+)
+_OPEN_STEPS = (
+    sa.select(_STEPS.c.ordinal)
+    .where(_STEPS.c.execution_id == sa.bindparam("execution"), _STEPS.c.state.in_(sorted(STEP.open)))
+    .order_by(_STEPS.c.ordinal)
+)
+_AN_OPEN_STEP = _OPEN_STEPS.limit(1)
+
+
 def step_key(plan_id: str, ordinal: int, direction: str) -> str:
     """The name by which a target knows a step again: the same in every execution and at every attempt."""
     return f"{plan_id}:{ordinal}:{direction}"
@@ -119,26 +141,18 @@ def claim_commands(tx: Tx, owner: str, lease_seconds: float, limit: int) -> list
 
 def hold(tx: Tx, command_id: str, fence: int) -> Row | None:
     """Lock a command that this process works; None under a stale fence."""
-    mine = sa.and_(leases.held(_COMMANDS, command_id, fence), _COMMANDS.c.state == "PROCESSING")
-    return tx.first(sa.select(_COMMANDS).where(mine).with_for_update())
+    return tx.first(_HELD, {"command": command_id, "held_fence": fence})
 
 
 def renew(tx: Tx, command_id: str, fence: int, lease_seconds: float) -> None:
     """Prolong the lease of a held command."""
-    tx.touched(
-        sa.update(_COMMANDS)
-        .where(leases.held(_COMMANDS, command_id, fence))
-        .values(lease_expires_at=tx.now + seconds(lease_seconds), updated_at=tx.now)
-    )
+    until = {"lease_expires_at": tx.now + seconds(lease_seconds), "updated_at": tx.now}
+    tx.update(_COMMANDS, {"id": command_id, "fence": fence}, until)
 
 
 def progress(tx: Tx, command_id: str, fence: int) -> None:
     """A step has ended: what kills its worker is not this command."""
-    tx.touched(
-        sa.update(_COMMANDS)
-        .where(leases.held(_COMMANDS, command_id, fence))
-        .values(deliveries_without_progress=0)
-    )
+    tx.update(_COMMANDS, {"id": command_id, "fence": fence}, {"deliveries_without_progress": 0})
 
 
 def put_back(tx: Tx, command: Row, due_at: int, **values: Any) -> None:
@@ -184,34 +198,24 @@ def move_execution(tx: Tx, execution_id: str, event: str, **values: Any) -> None
     """Move an execution by one event, from wherever the table allows it."""
     for source, known, target in EXECUTION.table:
         if known == event:
-            tx.touched(
-                sa.update(_EXECUTIONS)
-                .where(_EXECUTIONS.c.id == execution_id, _EXECUTIONS.c.state == source)
-                .values(**{"state": target, "updated_at": tx.now, **values})
-            )
+            here = {"id": execution_id, "state": source}
+            tx.update(_EXECUTIONS, here, {"state": target, "updated_at": tx.now, **values})
 
 
 def move_step(tx: Tx, execution_id: str, ordinal: int, event: str, **values: Any) -> bool:
     """Move one step by one event; False where the table does not allow it from where the step stands."""
     for source, known, target in STEP.table:
-        if known == event and tx.touched(
-            sa.update(_STEPS)
-            .where(
-                _STEPS.c.execution_id == execution_id, _STEPS.c.ordinal == ordinal, _STEPS.c.state == source
-            )
-            .values(**{"state": target, "updated_at": tx.now, **values})
-        ):
+        if known != event:
+            continue
+        here = {"execution_id": execution_id, "ordinal": ordinal, "state": source}
+        if tx.update(_STEPS, here, {"state": target, "updated_at": tx.now, **values}):
             return True
     return False
 
 
 def count_attempt(tx: Tx, execution_id: str, ordinal: int, effect_id: str) -> None:
     """Say that a step goes out, and as which effect."""
-    tx.touched(
-        sa.update(_STEPS)
-        .where(_STEPS.c.execution_id == execution_id, _STEPS.c.ordinal == ordinal)
-        .values(attempt_count=_STEPS.c.attempt_count + 1, effect_id=effect_id)
-    )
+    tx.touched(_COUNT_ATTEMPT, {"execution": execution_id, "place": ordinal, "effect": effect_id})
 
 
 def reset_live_steps(tx: Tx, execution_id: str) -> list[Row]:
@@ -276,12 +280,12 @@ def steps(tx: Tx, execution_id: str, after: int = 0, limit: int | None = None) -
 
 def open_ordinals(tx: Tx, execution_id: str) -> list[int]:
     """The ordinals of steps that have not ended, upwards."""
-    rows = tx.all(
-        sa.select(_STEPS.c.ordinal)
-        .where(_STEPS.c.execution_id == execution_id, _STEPS.c.state.in_(sorted(STEP.open)))
-        .order_by(_STEPS.c.ordinal)
-    )
-    return [row.ordinal for row in rows]
+    return [row.ordinal for row in tx.all(_OPEN_STEPS, {"execution": execution_id})]
+
+
+def has_open_steps(tx: Tx, execution_id: str) -> bool:
+    """Whether a step has not ended."""
+    return tx.first(_AN_OPEN_STEP, {"execution": execution_id}) is not None
 
 
 def direction_of(tx: Tx, execution: Row) -> str:

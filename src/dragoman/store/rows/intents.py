@@ -169,11 +169,7 @@ def move(tx: Tx, ids: Sequence[str], event: str, **values: Any) -> int:
             **values,
         }
     stamped = {"state": target, "updated_at": tx.now, **values}
-    return tx.touched(
-        sa.update(_INTENTS)
-        .where(_INTENTS.c.id.in_(list(ids)), _INTENTS.c.state.in_(sources))
-        .values(**stamped)
-    )
+    return tx.update(_INTENTS, {"id": list(ids), "state": sources}, stamped)
 
 
 def prepare(tx: Tx, outcomes: Sequence[Preparation]) -> int:

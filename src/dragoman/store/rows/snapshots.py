@@ -13,6 +13,14 @@ from dragoman.store.transaction import Row, Tx
 
 _SNAPSHOTS = tables.snapshots
 
+_OF_STEP = sa.select(_SNAPSHOTS).where(_SNAPSHOTS.c.step_key == sa.bindparam("step"))
+_FORGET = sa.delete(_SNAPSHOTS).where(_SNAPSHOTS.c.step_key == sa.bindparam("step"))
+_REMEMBER = (
+    sa.update(_SNAPSHOTS)
+    .where(_SNAPSHOTS.c.step_key == sa.bindparam("step"), _SNAPSHOTS.c.entries.is_(None))
+    .values(entries=sa.bindparam("kept"))
+)
+
 
 def keep(tx: Tx, workspace: str, step_key: str, target: str, snapshot: Snapshot) -> None:
     """Write a snapshot down, or put it in the place of one whose write never came about."""
@@ -56,11 +64,7 @@ def find(tx: Tx, step_key: str) -> Snapshot | None:
 
 def remember_entries(tx: Tx, step_key: str, entries: list[dict[str, Any]]) -> None:
     """Keep what was on record of the step's units before it; the first word stands."""
-    tx.touched(
-        sa.update(_SNAPSHOTS)
-        .where(_SNAPSHOTS.c.step_key == step_key, _SNAPSHOTS.c.entries.is_(None))
-        .values(entries=json.dumps(entries))
-    )
+    tx.touched(_REMEMBER, {"step": step_key, "kept": json.dumps(entries)})
 
 
 def remembered_entries(tx: Tx, step_key: str) -> list[dict[str, Any]] | None:
@@ -71,8 +75,8 @@ def remembered_entries(tx: Tx, step_key: str) -> list[dict[str, Any]] | None:
 
 def forget(tx: Tx, step_key: str) -> None:
     """Drop the snapshot of a step that wrote nothing."""
-    tx.touched(sa.delete(_SNAPSHOTS).where(_SNAPSHOTS.c.step_key == step_key))
+    tx.touched(_FORGET, {"step": step_key})
 
 
 def _row(tx: Tx, step_key: str) -> Row | None:
-    return tx.first(sa.select(_SNAPSHOTS).where(_SNAPSHOTS.c.step_key == step_key))
+    return tx.first(_OF_STEP, {"step": step_key})

@@ -13,6 +13,12 @@ from dragoman.store.transaction import Row, Tx
 
 _RESULTS, _ENTRIES = tables.results, tables.entries
 
+_OF_INTENTS = sa.select(_RESULTS).where(_RESULTS.c.intent_id.in_(sa.bindparam("intents", expanding=True)))
+_ENTRIES_OF = sa.select(_ENTRIES).where(
+    _ENTRIES.c.project_id == sa.bindparam("project"),
+    _ENTRIES.c.document_hash.in_(sa.bindparam("documents", expanding=True)),
+    _ENTRIES.c.locale.in_(sa.bindparam("locales", expanding=True)),
+)
 _GOOD = {"memory": "via_memory", "ai": "via_ai", "passed": "passed_through"}
 """Whence a field's text came → the count of an intent that it belongs to."""
 _TALLY = ("fields_total", "fields_failed", *_GOOD.values())
@@ -41,7 +47,7 @@ def _with_results(tx: Tx, intent_ids: Sequence[str]) -> list[str]:
 
 def results(tx: Tx, intent_ids: Sequence[str]) -> list[Row]:
     """All results of these intents."""
-    return tx.all(sa.select(_RESULTS).where(_RESULTS.c.intent_id.in_(list(intent_ids))))
+    return tx.all(_OF_INTENTS, {"intents": list(intent_ids)})
 
 
 def failed_keys(tx: Tx, intent_ids: Sequence[str]) -> list[Row]:
@@ -73,13 +79,7 @@ def entries(tx: Tx, project_id: str, pairs: Iterable[tuple[str, str]]) -> list[R
     wanted = [(key_hash(document), locale) for document, locale in pairs]
     documents = sorted({document for document, _ in wanted})
     locales = sorted({locale for _, locale in wanted})
-    rows = tx.all(
-        sa.select(_ENTRIES).where(
-            _ENTRIES.c.project_id == project_id,
-            _ENTRIES.c.document_hash.in_(documents),
-            _ENTRIES.c.locale.in_(locales),
-        )
-    )
+    rows = tx.all(_ENTRIES_OF, {"project": project_id, "documents": documents, "locales": locales})
     asked = set(wanted)
     return [row for row in rows if (row.document_hash, row.locale) in asked]
 
