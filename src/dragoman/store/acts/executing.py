@@ -285,7 +285,7 @@ def _fail(tx: Tx, held: Row, command: Command, step: Step, answer: Answer) -> No
 def _go_on(tx: Tx, held: Row) -> None:
     """A step has ended; with the last one, execution and command end as well."""
     executions.progress(tx, held.id, held.fence)
-    if not executions.open_ordinals(tx, held.execution_id):
+    if not executions.has_open_steps(tx, held.execution_id):
         executions.finish(tx, held, "succeed")
 
 
