@@ -40,11 +40,16 @@ async def opened(
     services = await open_services(settings, base_url)
     try:
         if roles:
-            await free_vanished(services.database)
-            services.workers.start(loops(services, roles))
+            await start(services, roles)
         yield services
     finally:
         await services.close()
+
+
+async def start(services: Services, roles: Sequence[str] = ROLES) -> None:
+    """Start the loops of these roles, once what vanished processes of this host held is free."""
+    await free_vanished(services.database)
+    services.workers.start(loops(services, roles))
 
 
 def loops(services: Services, roles: Sequence[str]) -> list[Loop]:

@@ -41,10 +41,14 @@ class Views:
         return await self._database.read(_results, Workspace(workspace), manifest_id, after_ordinal, limit)
 
     async def waiting(
-        self, workspace: str, manifest_id: str, limit: int = ITEMS_PAGE
-    ) -> list[dict[str, Any]]:
-        """Open intents with the reason for which they wait, and until when."""
-        return await self._database.read(_waiting, Workspace(workspace), manifest_id, limit)
+        self, workspace: str, manifest_id: str, after_ordinal: int = -1, limit: int = ITEMS_PAGE
+    ) -> dict[str, Any]:
+        """A page of open intents with the reason for which they wait, and until when: `items`, `next`."""
+        return await self._database.read(_waiting, Workspace(workspace), manifest_id, after_ordinal, limit)
+
+    async def unpublished(self, workspace: str, manifest_id: str) -> list[dict[str, Any]]:
+        """Every translation that is here and not in place, and why."""
+        return await self._database.read(publications.unpublished, Workspace(workspace), manifest_id)
 
     async def active(self, workspace: str, limit: int = FAILURES_PAGE) -> list[str]:
         """The newest manifests that have not ended."""
@@ -149,11 +153,12 @@ def _text(field: Row) -> dict[str, Any]:
     return {"plural" if field.plural else "text": text, "via": field.via}
 
 
-def _waiting(tx: Tx, scope: Workspace, manifest_id: str, limit: int) -> list[dict[str, Any]]:
+def _waiting(tx: Tx, scope: Workspace, manifest_id: str, after_ordinal: int, limit: int) -> dict[str, Any]:
     manifest = viewing.manifest_row(tx, scope, manifest_id)
     jobs = {job.id: job for job in viewing.parked_jobs(tx, scope.id, manifest.id)}
+    rows = viewing.open_intents(tx, manifest.id, after_ordinal, limit)
     waiting = []
-    for row in viewing.open_intents(tx, manifest.id, limit):
+    for row in rows:
         job = jobs.get(row.remote_job_id or "")
         reason = job.parked_for if job is not None else row.parked_for
         due = job.next_attempt_at if job is not None else row.next_attempt_at
@@ -167,4 +172,4 @@ def _waiting(tx: Tx, scope: Workspace, manifest_id: str, limit: int) -> list[dic
                 "due_at": iso(due),
             }
         )
-    return waiting
+    return {"items": waiting, "next": rows[-1].ordinal if len(rows) == limit else None}

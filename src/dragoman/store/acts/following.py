@@ -11,7 +11,7 @@ from dragoman.machines.tables import COMMAND, INTENT, JOB, OUTBOX, RECEIPT, REQU
 from dragoman.model.scopes import Workspace
 from dragoman.store.rows import manifests
 from dragoman.store.schema import engine, publishing, site
-from dragoman.store.transaction import Tx
+from dragoman.store.transaction import Row, Tx
 
 _INTENTS, _SUBMISSIONS, _RECEIPTS, _SHARDS = site.intents, site.submissions, site.receipts, site.shards
 _JOBS, _OUTBOX = engine.jobs, engine.outbox
@@ -81,7 +81,10 @@ def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
 
 
 def written_targets(tx: Tx, scope: Workspace, manifest_id: str) -> list[dict[str, Any]]:
-    """Every target that a manifest wrote and did not take back: `target`, `document`, `locale`, `receipt`."""
+    """Every target that a manifest wrote, or would have written in a dry run, and did not take back.
+
+    `target`, `document`, `locale`, `receipt`, and whether it was really `applied`.
+    """
     manifest = manifests.find(tx, scope, manifest_id)
     if manifest is None:
         return []
@@ -109,13 +112,17 @@ def written_targets(tx: Tx, scope: Workspace, manifest_id: str) -> list[dict[str
     latest: dict[str, Any] = {}
     for row in rows:
         latest[row.target] = row
-    return [
-        {
-            "target": row.target,
-            "document": row.document,
-            "locale": row.locale,
-            "receipt": json.loads(row.receipt or "{}"),
-        }
-        for row in latest.values()
-        if row.direction == "forward" and row.units_written
-    ]
+    found = [_written(row) for row in latest.values() if row.direction == "forward"]
+    return [one for one in found if one["units"] or not one["applied"]]
+
+
+def _written(row: Row) -> dict[str, Any]:
+    receipt = json.loads(row.receipt or "{}")
+    return {
+        "target": row.target,
+        "document": row.document,
+        "locale": row.locale,
+        "units": row.units_written,
+        "applied": bool(receipt.get("applied", True)),
+        "receipt": receipt,
+    }

@@ -6,13 +6,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import sqlalchemy as sa
+
 from dragoman.kernel.clock import iso
 from dragoman.kernel.errors import CODES, CallerError
-from dragoman.kernel.limits import FAILURES_PAGE
+from dragoman.kernel.limits import FAILURES_PAGE, PAIRS_MAX
 from dragoman.machines.tables import STEP
 from dragoman.model.scopes import Scope
 from dragoman.store.rows import executions, manifests, plans, requests
+from dragoman.store.schema import site
 from dragoman.store.transaction import Row, Tx
+
+_INTENTS = site.intents
 
 
 def publication_of(tx: Tx, scope: Scope, manifest_id: str) -> dict[str, Any]:
@@ -25,7 +30,7 @@ def publication_of(tx: Tx, scope: Scope, manifest_id: str) -> dict[str, Any]:
     manifest = _manifest(tx, scope, manifest_id)
     stand = executions.where_intents_stand(tx, manifest.workspace, manifest_id)
     unplanned = _unplanned(tx, manifest)
-    problems = _problems(tx, manifest) + unplanned
+    problems = _problems(tx, manifest, FAILURES_PAGE) + unplanned
     return {
         "state": _state(tx, manifest, stand, bool(problems)),
         "executor": str(json.loads(manifest.settings).get("executor", "")),
@@ -34,6 +39,12 @@ def publication_of(tx: Tx, scope: Scope, manifest_id: str) -> dict[str, Any]:
         "steps": _by_state(stand),
         "problems": problems[:FAILURES_PAGE],
     }
+
+
+def unpublished(tx: Tx, scope: Scope, manifest_id: str) -> list[dict[str, Any]]:
+    """Every intent that is not in place though it has results, and why: all that `problems` names some of."""
+    manifest = _manifest(tx, scope, manifest_id)
+    return _problems(tx, manifest, PAIRS_MAX) + _unplanned(tx, manifest)
 
 
 def _manifest(tx: Tx, scope: Scope, manifest_id: str) -> Row:
@@ -65,9 +76,9 @@ def _by_state(rows: Sequence[Row]) -> dict[str, int]:
     return counted
 
 
-def _problems(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
+def _problems(tx: Tx, manifest: Row, limit: int) -> list[dict[str, Any]]:
     """Steps that are not in place, and why; one that was never run has the reason of its execution."""
-    rows = executions.not_in_place(tx, manifest.workspace, manifest.id, FAILURES_PAGE)
+    rows = executions.not_in_place(tx, manifest.workspace, manifest.id, limit)
     planned = _planned(tx, {row.execution_id: row.plan_id for row in rows}, rows)
     return [
         {
@@ -84,10 +95,24 @@ def _problems(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
 def _unplanned(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
     """Intents of requests that no plan came of, and that nothing later has put in place."""
     return [
-        {"intent_id": intent_id, "state": "not_planned", **_said(row)}
+        {
+            "intent_id": intent.id,
+            "state": "not_planned",
+            "document": intent.document,
+            "locale": intent.locale,
+            **_said(row),
+        }
         for row in requests.given_up(tx, manifest.workspace, manifest.id)
-        for intent_id in executions.without_success(tx, json.loads(row.intents))
+        for intent in _intents(tx, executions.without_success(tx, json.loads(row.intents)))
     ]
+
+
+def _intents(tx: Tx, ids: Sequence[str]) -> list[Row]:
+    return tx.all(
+        sa.select(_INTENTS.c.id, _INTENTS.c.document, _INTENTS.c.locale)
+        .where(_INTENTS.c.id.in_(list(ids)))
+        .order_by(_INTENTS.c.ordinal)
+    )
 
 
 def _planned(

@@ -66,11 +66,15 @@ def failures(tx: Tx, manifest_id: str, after_ordinal: int, limit: int) -> list[R
     )
 
 
-def open_intents(tx: Tx, manifest_id: str, limit: int) -> list[Row]:
+def open_intents(tx: Tx, manifest_id: str, after_ordinal: int, limit: int) -> list[Row]:
     """Intents that are not terminal, in ordinal order."""
     return tx.all(
         sa.select(_INTENTS)
-        .where(_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.state.in_(sorted(INTENT.open)))
+        .where(
+            _INTENTS.c.manifest_id == manifest_id,
+            _INTENTS.c.state.in_(sorted(INTENT.open)),
+            _INTENTS.c.ordinal > after_ordinal,
+        )
         .order_by(_INTENTS.c.ordinal)
         .limit(limit)
     )

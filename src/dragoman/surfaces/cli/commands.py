@@ -6,7 +6,6 @@ What a command needs is imported when it runs, so that `dragoman --help` answers
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,6 +23,7 @@ Database = Annotated[
     str, typer.Option("--db", help="Database URL; the default is a SQLite file in .dragoman/.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+BaseUrl = Annotated[str, typer.Option(help="Base URL of an OpenAI-compatible server.")]
 Manifest = Annotated[str, typer.Argument(help="The manifest's id, as `translate` printed it.")]
 
 
@@ -51,25 +51,13 @@ def run(work: Work, as_json: bool = False, **flags: Any) -> None:
     try:
         code = asyncio.run(work(load(Path.cwd(), **chosen)))
     except DragomanError as error:
+        from dragoman.surfaces.cli.telling import tell_error
+
         tell_error(error, as_json)
         code = COULD_NOT_RUN
     except KeyboardInterrupt:
         code = INTERRUPTED
     raise typer.Exit(code)
-
-
-def tell_error(error: DragomanError, as_json: bool) -> None:
-    """What, where and what to do."""
-    if as_json:
-        told = {"code": error.code, "message": error.message, "place": error.place, "remedy": error.remedy}
-        print(json.dumps({"error": told}, ensure_ascii=False))
-        return
-    from rich.console import Console
-
-    place = f" ({error.place})" if error.place else ""
-    Console(stderr=True).print(
-        f"{error.code}{place}: {error.message}\n{error.remedy}", markup=False, highlight=False
-    )
 
 
 def _add_translate(cli: typer.Typer) -> None:
@@ -87,7 +75,7 @@ def _add_translate(cli: typer.Typer) -> None:
         provider: Annotated[
             str, typer.Option(help="pseudo, openai:MODEL, apertium, or one of dragoman.toml.")
         ] = "",
-        base_url: Annotated[str, typer.Option(help="Base URL of an OpenAI-compatible server.")] = "",
+        base_url: BaseUrl = "",
         mode: Annotated[str, typer.Option(help="missing, changed or all.")] = "missing",
         on_unknown: Annotated[
             str, typer.Option(help="A call without an answer: resend, resend:unlimited or hold.")
@@ -103,8 +91,9 @@ def _add_translate(cli: typer.Typer) -> None:
     ) -> None:
         """Translate files and folders into other locales; run it again and it goes on where it stopped."""
         from dragoman.surfaces.cli import translating
+        from dragoman.surfaces.cli.typed import Asked
 
-        asked = translating.Asked(
+        asked = Asked(
             paths=tuple(paths),
             locales=tuple(locale.strip() for chosen in to for locale in chosen.split(",") if locale.strip()),
             source_locale=source,
@@ -117,6 +106,7 @@ def _add_translate(cli: typer.Typer) -> None:
             explain=explain_edits,
             dry_run=dry_run,
             as_json=as_json,
+            database_url=db,
         )
         run(lambda settings: translating.translate(settings, asked), as_json, database_url=db)
 
@@ -133,13 +123,18 @@ def _add_manifest_commands(cli: typer.Typer) -> None:
     def retry(
         manifest: Manifest,
         intent: Annotated[list[str] | None, typer.Option("--intent", help="Only these failures.")] = None,
+        base_url: BaseUrl = "",
         db: Database = "",
         as_json: AsJson = False,
     ) -> None:
         """Try again what failed and may be retried, and work until it has ended."""
         from dragoman.surfaces.cli import steering
 
-        run(lambda settings: steering.retry(settings, manifest, intent, as_json), as_json, database_url=db)
+        run(
+            lambda settings: steering.retry(settings, manifest, intent, base_url, as_json),
+            as_json,
+            database_url=db,
+        )
 
     @cli.command()
     def cancel(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:

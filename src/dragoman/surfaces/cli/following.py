@@ -73,25 +73,30 @@ async def report(services: Services, manifest_id: str, explain: bool = False) ->
     """What a manifest came to, whole: every failure, everything that waits, every file written."""
     workspace = services.settings.workspace
     status = await services.views.status(workspace, manifest_id)
-    failures = await _all(lambda after: services.views.failures(workspace, manifest_id, after, _PAGE))
-    written = await services.views.written(workspace, manifest_id)
-    problems = status["publication"]["problems"]
+    views = services.views
+    failures = await _all(lambda after: views.failures(workspace, manifest_id, after, _PAGE))
+    waiting = await _all(lambda after: views.waiting(workspace, manifest_id, after, _PAGE))
+    unpublished = await views.unpublished(workspace, manifest_id)
+    targets = await views.written(workspace, manifest_id)
+    changed = [item for item in targets if item["receipt"].get("would") != "nothing"]
     return Report(
         manifest_id=manifest_id,
         status=status["status"],
         counts=status["counts"],
         cost=status["cost"],
-        outputs=sorted(item["target"] for item in written),
-        failures=[*failures, *(_unpublished(problem) for problem in problems)],
-        waiting=await services.views.waiting(workspace, manifest_id),
-        edits={item["target"]: item["receipt"] for item in written} if explain else None,
+        outputs=sorted(item["target"] for item in changed if item["applied"]),
+        planned=sorted(item["target"] for item in changed if not item["applied"]),
+        failures=[*failures, *(_unpublished(problem) for problem in unpublished)],
+        waiting=waiting,
+        edits={item["target"]: item["receipt"] for item in changed} if explain else None,
     )
 
 
 def _unpublished(problem: dict[str, Any]) -> dict[str, Any]:
     """A translation that is here and not in place, in the words of a failure."""
-    named = {"document": "", "locale": "", "retryable": False, "fields": [], **problem}
-    return {**named, "message": f"{named.get('target', '')}: {problem['message'] or problem['remedy']}"}
+    target, why = problem.get("target", ""), problem["message"] or problem["remedy"]
+    message = why if target in why else f"{target}: {why}"
+    return {"retryable": False, "fields": [], **problem, "message": message}
 
 
 async def _all(page_from: Callable[[int], Any]) -> list[dict[str, Any]]:

@@ -5,26 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import compensating
 from dragoman.surfaces.cli.following import follow, report
-from dragoman.surfaces.cli.report import Report, show
-from dragoman.wiring.rounds import opened
+from dragoman.surfaces.cli.telling import tell, terminal
+from dragoman.wiring.rounds import opened, start
 from dragoman.wiring.services import Services
 from dragoman.wiring.settings import Settings
 
 _OWNER = "local"
-
-
-def tell(told: Report, as_json: bool) -> int:
-    """Print a report for machines or people; gives its exit code."""
-    if as_json:
-        print(json.dumps(told.as_json(), ensure_ascii=False))
-    else:
-        show(Console(highlight=False), told)
-    return told.exit_code
 
 
 async def status(settings: Settings, manifest_id: str, as_json: bool) -> int:
@@ -33,26 +22,27 @@ async def status(settings: Settings, manifest_id: str, as_json: bool) -> int:
         return tell(await report(services, manifest_id), as_json)
 
 
-async def retry(settings: Settings, manifest_id: str, intents: Sequence[str] | None, as_json: bool) -> int:
+async def retry(
+    settings: Settings, manifest_id: str, intents: Sequence[str] | None, base_url: str, as_json: bool
+) -> int:
     """Open new generations of what failed, and work them here."""
-    async with opened(settings) as services:
+    async with opened(settings, roles=(), base_url=base_url) as services:
         await services.steering.retry(settings.workspace, manifest_id, _OWNER, intents or None)
         return await _finish(services, manifest_id, as_json)
 
 
 async def cancel(settings: Settings, manifest_id: str, as_json: bool) -> int:
     """End what is open, and say how it ended."""
-    async with opened(settings) as services:
+    async with opened(settings, roles=()) as services:
         await services.steering.cancel(settings.workspace, manifest_id, _OWNER)
         return await _finish(services, manifest_id, as_json)
 
 
 async def revert(settings: Settings, manifest_id: str, as_json: bool) -> int:
     """Take files back, and say what was left alone."""
-    async with opened(settings) as services:
+    async with opened(settings, roles=()) as services:
         scope = Workspace(settings.workspace)
         await services.database.run(compensating.revert, scope, manifest_id, _OWNER)
-        services.workers.wake()
         return await _finish(services, manifest_id, as_json)
 
 
@@ -69,6 +59,8 @@ async def results(settings: Settings, manifest_id: str) -> int:
 
 
 async def _finish(services: Services, manifest_id: str, as_json: bool) -> int:
-    console = Console(stderr=True)
+    """Work what was asked for, now that it stands in the database."""
+    await start(services)
+    console = terminal(stderr=True)
     await follow(services, manifest_id, console, live=console.is_terminal and not as_json, stay=False)
     return tell(await report(services, manifest_id), as_json)

@@ -18,37 +18,21 @@ from rich.console import Console
 
 from dragoman.content import locales
 from dragoman.kernel import canonical
-from dragoman.kernel.errors import CallerError
+from dragoman.kernel.errors import CallerError, LocaleError
 from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE
 from dragoman.model.intents import MODES, Admitted
 from dragoman.model.scopes import Workspace
 from dragoman.surfaces.cli.following import follow, report
 from dragoman.surfaces.cli.report import INTERRUPTED
-from dragoman.surfaces.cli.steering import tell
+from dragoman.surfaces.cli.telling import tell, terminal
+from dragoman.surfaces.cli.typed import Asked
 from dragoman.wiring import catalogue
 from dragoman.wiring.rounds import opened
 from dragoman.wiring.services import Services, find_sources
 from dragoman.wiring.settings import Settings
 
 _OWNER = "local"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What stood on the command line."""
-
-    paths: tuple[str, ...]
-    locales: tuple[str, ...]
-    source_locale: str
-    out: str
-    provider: str
-    base_url: str
-    mode: str
-    on_unknown: str
-    stay: bool
-    explain: bool
-    dry_run: bool
-    as_json: bool
+_LEFT_OUT_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +77,8 @@ def plan(settings: Settings, asked: Asked) -> Order:
     """Check a command line against the working tree. Raises `CallerError` naming what is wrong."""
     _refuse_choice("--mode", asked.mode, MODES)
     _refuse_choice("--on-unknown", asked.on_unknown, ("", "resend", "resend:unlimited", "hold"))
-    source_locale = locales.canonical(asked.source_locale or settings.source_locale)
-    targets = sorted({locales.canonical(locale) for locale in asked.locales})
+    source_locale = _locale(asked.source_locale or settings.source_locale, "--from")
+    targets = sorted({_locale(locale, "--to") for locale in asked.locales})
     if not targets:
         raise CallerError("no target locale is named", "empty_request", place="--to")
     if source_locale in targets:
@@ -119,6 +103,13 @@ def plan(settings: Settings, asked: Asked) -> Order:
     }
     pairs = tuple(sorted((document, locale) for document in found.templates for locale in targets))
     return Order(settings.project or settings.root.name or "default", pairs, frozen, found.skipped)
+
+
+def _locale(tag: str, flag: str) -> str:
+    try:
+        return locales.canonical(tag)
+    except LocaleError as error:
+        raise LocaleError(error.message, place=flag) from None
 
 
 def default_provider(settings: Settings) -> str:
@@ -158,7 +149,7 @@ async def _apply_policy(services: Services, admitted: Admitted, asked: Asked) ->
 
 
 async def _work(services: Services, admitted: Admitted, asked: Asked, left_out: Mapping[str, str]) -> int:
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     live = console.is_terminal and not asked.as_json
     if not asked.as_json:
         await _name_work(services, admitted, console)
@@ -176,11 +167,16 @@ async def _work(services: Services, admitted: Admitted, asked: Asked, left_out: 
     if not interrupted.is_set():
         following.result()
     told = await report(services, admitted.manifest_id, explain=asked.explain)
-    told.notes += [f"left out {document}: {why}" for document, why in sorted(left_out.items())]
+    told.again, told.flags = asked.again, asked.flags
+    told.notes += _left_out(left_out)
     told.interrupted = interrupted.is_set()
-    if told.interrupted:
-        told.notes.append("Interrupted; nothing is lost. Run the same command again to go on.")
     return tell(told, asked.as_json)
+
+
+def _left_out(documents: Mapping[str, str]) -> list[str]:
+    notes = [f"left out {document}: {why}" for document, why in sorted(documents.items())]
+    more = len(notes) - _LEFT_OUT_SHOWN
+    return notes[:_LEFT_OUT_SHOWN] + ([f"… and {more} more are left out"] if more > 0 else [])
 
 
 async def _name_work(services: Services, admitted: Admitted, console: Console) -> None:
@@ -188,7 +184,7 @@ async def _name_work(services: Services, admitted: Admitted, console: Console) -
     active = await services.views.active(services.settings.workspace)
     older = [manifest_id for manifest_id in active if manifest_id != admitted.manifest_id]
     if admitted.how == "resumed":
-        console.print(f"going on with manifest {admitted.manifest_id}", markup=False, highlight=False)
+        console.print(f"going on with manifest {admitted.manifest_id}")
     for manifest_id in older:
         console.print(f"also going on with manifest {manifest_id}", markup=False, highlight=False)
 
