@@ -180,6 +180,8 @@ class OpenCall:
     id: str = ""
     effect_id: str = ""
     effect_state: str = ""
+    idempotent: bool = False
+    """Whether the same bytes may be sent again whatever became of them: unpriced when it was first sent."""
     held: bool = False
     attempt: str = ""
     attempt_outcome: str = ""

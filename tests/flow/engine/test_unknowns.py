@@ -125,15 +125,15 @@ async def test_unlimited_money_lets_held_calls_go_and_holds_no_more(database_url
         await here.assert_money_is_true()
 
 
-async def test_resends_of_a_client_job_stay_within_its_bound(sqlite_url: str) -> None:
-    """The larger of twenty calls and five per cent, over all jobs of the client job together."""
+async def test_resends_of_a_client_job_stay_within_its_bound(database_url: str) -> None:
+    """The larger of twenty calls and five per cent, over all jobs and workers of the client job together."""
     provider = rehearsal(weather={"lost": 1.0}, microusd_per_token=1)
-    async with world(sqlite_url, provider) as here:
+    async with world(database_url, provider) as here:
         options = {"batch_size": 1, "concurrency": 8}
-        for number in range(2):
-            await here.accept({"a": numbered(15, f"Words of {'ab'[number]}")}, options=options)
+        for number in range(3):
+            await here.accept({"a": numbered(10, f"Words of {'abc'[number]}")}, options=options)
         for _ in range(3):
-            await Process(here).drain()
+            await asyncio.gather(*(Process(here).drain() for _ in range(3)))
             await here.hasten()
         assert len(await here.rows("approvals")) == RESEND_CALLS_MIN
         assert accepted_calls(provider) == 30 + RESEND_CALLS_MIN

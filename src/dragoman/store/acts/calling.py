@@ -71,10 +71,10 @@ def resend_call(
     Decision, approval and attempt are one transaction, taken one after the other within a client job. What
     may not be sent is held (`held`). Raises `LeaseLost`.
     """
+    control = controls.lock(tx, account.workspace, account.client_job_id)  # first: nobody upgrades a share
     halt = _halt(tx, fence, account)
     if halt:
         return halt
-    control = controls.lock(tx, account.workspace, account.client_job_id)
     approved = approvals.of_effect(tx, account.workspace, call.effect_id)
     given = next((row for row in approved if row.kind == approvals.PERSON and row.used_at is None), None)
     if given is None and not _policy_allows(tx, account, policy, control, approved):

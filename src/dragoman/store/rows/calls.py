@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from dragoman.kernel.identity import sha256
 from dragoman.machines.tables import CALL
-from dragoman.model.effects import EffectIdentity, Outgoing
+from dragoman.model.effects import EffectIdentity, Idempotency, Outgoing
 from dragoman.model.jobs import Account, Asked, CallPlan, OpenCall
 from dragoman.store.schema import effects as ledger
 from dragoman.store.schema import engine as tables
@@ -21,6 +21,8 @@ from dragoman.store.transaction import Row, Tx
 _CALLS, _ANSWERS = tables.calls, tables.answers
 _EFFECTS, _ATTEMPTS = ledger.effects, ledger.attempts
 
+_FREE: Idempotency = "PROVIDER_IDEMPOTENT"
+"""The class of calls that cost nothing: what is unknown is sent again."""
 _HELD = CALL.next(CALL.initial, "hold")
 _CLOSED = CALL.next(CALL.initial, "validate")
 
@@ -29,6 +31,7 @@ _UNCLOSED = (
     sa.select(
         _CALLS,
         _EFFECTS.c.state.label("effect_state"),
+        _EFFECTS.c.idempotency,
         _EFFECTS.c.attempt_count,
         _ATTEMPTS.c.id.label("attempt_id"),
         _ATTEMPTS.c.outcome,
@@ -75,7 +78,7 @@ def effect(account: Account, plan: CallPlan, call_id: str) -> EffectIdentity:
         workspace=account.workspace,
         family="completion",
         key=f"COMPLETION:{account.workspace}:{account.job_id}:{plan.ordinal}",
-        idempotency="LOCAL_IDEMPOTENT_ONLY" if account.priced else "PROVIDER_IDEMPOTENT",
+        idempotency="LOCAL_IDEMPOTENT_ONLY" if account.priced else _FREE,
         purpose="translate texts of a job",
         source_kind="calls",
         source_id=call_id,
@@ -125,6 +128,7 @@ def _open(row: Row) -> OpenCall:
         ),
         effect_id=row.effect_id,
         effect_state=row.effect_state,
+        idempotent=row.idempotency == _FREE,
         held=row.state == _HELD,
         attempt=row.attempt_id or "",
         attempt_outcome=row.outcome or "",

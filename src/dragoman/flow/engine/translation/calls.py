@@ -15,7 +15,7 @@ from dragoman.flow.engine.translation.aftermath import Aftermath, Again, afterma
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.identity import Chance
-from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, RETRY_FIRST_SECONDS
+from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, IDLE_POLL_SECONDS, RETRY_FIRST_SECONDS
 from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.completions import Reply
@@ -55,7 +55,7 @@ class Calls:
         if call.due_at > self._database.now():
             work.waits.append(call.due_at)
             return ()
-        if call.is_doubtful and work.account.priced:
+        if call.is_doubtful and not call.idempotent:
             return await self._doubted(work, call)
         if call.effect_id:
             return await self._attempt(work, call, calling.start_again, call)
@@ -86,7 +86,7 @@ class Calls:
         if halt.cause == "held":
             work.holds = True
         elif halt.cause == "elsewhere":
-            work.waits.append(self._database.now())
+            work.waits.append(self._database.now() + seconds(IDLE_POLL_SECONDS))
         else:
             work.stop = work.stop or halt
 
