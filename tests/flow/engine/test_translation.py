@@ -118,7 +118,7 @@ async def test_a_cut_reply_is_halved_and_its_call_is_told_as_wasted(database_url
         accepted = await here.accept(into("fr", texts))
         await Process(here).drain()
         assert await here.texts(accepted.job_id) == {key: f"fr {text}" for key, text in texts.items()}
-        assert [len(call.texts) for call in server.calls] == [8, 2, 1]
+        assert sorted(len(call.texts) for call in server.calls) == [1, 2, 8]
         usage = (await here.view(accepted.job_id))["usage"]
         [wasted] = [row for row in await here.rows("ai_usage") if row.wasted]
         assert usage["wasted"]["tokens"] == wasted.total_tokens > 0
