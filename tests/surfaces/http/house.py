@@ -13,6 +13,7 @@ import httpx2
 import sqlalchemy as sa
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from dragoman.flow.site.admission import Admission
 from dragoman.kernel.identity import secret, sha256
@@ -128,7 +129,7 @@ def client_of(app: FastAPI) -> httpx2.AsyncClient:
 
 
 @contextlib.asynccontextmanager
-async def listening(app: FastAPI) -> AsyncIterator[str]:
+async def listening(app: ASGIApp) -> AsyncIterator[str]:
     """The app on a free port of the loopback; gives its address."""
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="off")
     server = uvicorn.Server(config)

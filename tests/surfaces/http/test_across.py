@@ -39,7 +39,7 @@ async def ended(engine: HttpEngine, job_id: str) -> dict[str, Any]:
 
 
 def test_a_site_submits_replays_asks_and_reads_across_the_network(database_url: str, tmp_path: Path) -> None:
-    """[M-211, M-219, M-250]"""
+    """[M-211, M-219]"""
 
     async def story() -> None:
         async with (

@@ -35,7 +35,7 @@ def told(database_url: str, folder: Path, story: Story, **settings: Any) -> Memo
 def test_a_great_request_is_durable_within_three_seconds_and_nothing_else_has_happened(
     database_url: str, tmp_path: Path, pairs: int
 ) -> None:
-    """[M-109, M-110, M-111, M-114, M-120, M-334, M-335, M-336]"""
+    """[M-109, M-110, M-111, M-114, M-116, M-334, M-335, M-336]"""
     asked = [
         {"document": f"docs/page-{number:06}.md", "locale": locale}
         for number in range(pairs // 4)
@@ -78,7 +78,7 @@ def test_a_great_request_is_durable_within_three_seconds_and_nothing_else_has_ha
 def test_fifty_equal_posts_at_once_make_one_manifest_and_get_fifty_equal_answers(
     database_url: str, tmp_path: Path
 ) -> None:
-    """[M-116, M-118]"""
+    """[M-118]"""
 
     async def story(house: House, token: dict[str, str]) -> None:
         body = {"request_id": "the-same", "pairs": PAIRS}
@@ -177,6 +177,11 @@ def test_more_pairs_than_the_setting_allows_are_refused_and_leave_nothing(
         (b"\xff", 422, "invalid_json", "byte 0"),
         (b"[]", 422, "invalid_json", "$"),
         (b'{"request_id": "r", "pairs": []}', 422, "empty_request", "pairs"),
+        (
+            b'{"request_id": "r", "pairs": [{"document": "a", "locale": "FR"},'
+            b'{"document": "a", "locale": "fr"}]}',
+            422, "duplicate_pair", "pairs",
+        ),
         (b'{"request_id": "r", "pears": []}', 422, "invalid_request", "pears"),
         (b'{"request_id": "r", "pairs": [{"document": "a"}]}', 422, "invalid_request", "pairs[0]"),
         (
@@ -196,7 +201,7 @@ def test_more_pairs_than_the_setting_allows_are_refused_and_leave_nothing(
 def test_what_is_wrong_with_a_request_is_named_by_place(
     sqlite_url: str, tmp_path: Path, body: bytes, status: int, code: str, place: str
 ) -> None:
-    """[M-107, M-122]"""
+    """[M-107]"""
 
     async def story(house: House, token: dict[str, str]) -> None:
         headers = {**token, "Content-Type": "application/json"}

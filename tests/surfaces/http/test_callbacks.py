@@ -122,7 +122,6 @@ def test_a_genuine_event_that_cannot_be_read_is_refused_by_place(sqlite_url: str
 
 
 def test_no_answer_repeats_the_secret_or_a_signature(sqlite_url: str, tmp_path: Path) -> None:
-    """[M-122]"""
 
     async def story(house: House) -> None:
         body = json.dumps(ENDED).encode()
