@@ -83,9 +83,9 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def resident_megabytes() -> float:
-    """The memory that this process has resident now."""
-    with open("/proc/self/statm", encoding="ascii") as file:
+def resident_megabytes(pid: int) -> float:
+    """The memory that a process has resident now."""
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 

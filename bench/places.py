@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dragoman.wiring.settings import FILE
-from tests.doubles.databases import Missing, ServerDatabase, SqliteFiles
-
-__all__ = ["Missing", "fresh", "folder"]
+from tests.doubles.databases import ServerDatabase, SqliteFiles
 
 
 @contextlib.contextmanager
 def fresh(kind: str) -> Iterator[str]:
-    """The URL of an empty database with all our tables. Raises `Missing`."""
+    """The URL of an empty database with all our tables."""
     with folder() as place:
         if kind == "sqlite":
             yield SqliteFiles(place).fresh(place)
