@@ -355,25 +355,21 @@ def tally(tx: Tx, execution_ids: Sequence[str]) -> list[Row]:
 def where_intents_stand(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
     """The newest step of each intent of a manifest, counted by direction and state."""
     steps, latest = _latest(workspace, manifest_id)
-    return tx.all(
-        sa.select(
-            steps.c.direction,
-            steps.c.state,
-            sa.func.count().label("number"),
-            sa.func.sum(steps.c.units_written).label("written"),
-            sa.func.sum(steps.c.units_left).label("left"),
-        )
-        .select_from(latest)
-        .group_by(steps.c.direction, steps.c.state)
+    counted = latest.add_columns(
+        steps.c.direction,
+        steps.c.state,
+        sa.func.count().label("number"),
+        sa.func.sum(steps.c.units_written).label("written"),
+        sa.func.sum(steps.c.units_left).label("left"),
     )
+    return tx.all(counted.group_by(steps.c.direction, steps.c.state))
 
 
 def not_in_place(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
     """Newest steps of intents that ended badly, whose end nobody knows, or that were never run."""
     steps, latest = _latest(workspace, manifest_id)
     return tx.all(
-        sa.select(steps, _EXECUTIONS.c.plan_id, _EXECUTIONS.c.error_code.label("execution_code"))
-        .select_from(latest.join(_EXECUTIONS, _EXECUTIONS.c.id == steps.c.execution_id))
+        latest.add_columns(*steps.c, _EXECUTIONS.c.plan_id, _EXECUTIONS.c.error_code.label("execution_code"))
         .where(
             sa.or_(
                 steps.c.state.in_(["FAILED", "CONFLICT", "UNKNOWN"]),
@@ -405,15 +401,15 @@ def without_success(tx: Tx, intent_ids: Sequence[str]) -> list[str]:
     return sorted(set(intent_ids) - {row.intent_id for row in rows})
 
 
-def _latest(workspace: str, manifest_id: str) -> tuple[sa.FromClause, sa.Join]:
-    """Steps joined with the newest execution of their intent: ids of executions grow with time."""
-    newest = (
-        sa.select(_STEPS.c.intent_id, sa.func.max(_STEPS.c.execution_id).label("execution_id"))
-        .select_from(_STEPS.join(_EXECUTIONS, _EXECUTIONS.c.id == _STEPS.c.execution_id))
-        .where(_EXECUTIONS.c.workspace == workspace, _EXECUTIONS.c.manifest_id == manifest_id)
-        .group_by(_STEPS.c.intent_id)
-        .subquery("newest")
+def _latest(workspace: str, manifest_id: str) -> tuple[sa.FromClause, sa.Select[Any]]:
+    """Steps of a manifest, none of which a newer execution has again: ids of executions grow with time."""
+    step, newer = _STEPS.alias("step"), _STEPS.alias("newer")
+    again = sa.exists().where(
+        newer.c.intent_id == step.c.intent_id, newer.c.execution_id > step.c.execution_id
     )
-    steps = _STEPS.alias("step")
-    same = sa.and_(steps.c.intent_id == newest.c.intent_id, steps.c.execution_id == newest.c.execution_id)
-    return steps, steps.join(newest, same)
+    latest = (
+        sa.select()
+        .select_from(_EXECUTIONS.join(step, step.c.execution_id == _EXECUTIONS.c.id))
+        .where(_EXECUTIONS.c.workspace == workspace, _EXECUTIONS.c.manifest_id == manifest_id, ~again)
+    )
+    return step, latest
