@@ -41,6 +41,7 @@ class Stage:
         self.database = database
         self.source = source
         self.engine = CaptureEngine()
+        self.defaults = {"source_locale": "en", "publish": "auto", "provider": "pseudo"}
         self.wakes = 0
         self.clock, chance = SystemClock(), SystemChance()
         self.keeper = Keeper(database, self.clock, "host/boot/1/1")
@@ -63,15 +64,8 @@ class Stage:
     async def _wake(self) -> None:
         self.wakes += 1
 
-    @staticmethod
-    def settings_of(workspace: str, project: str) -> Mapping[str, Any]:
-        return {
-            "source_locale": "en",
-            "mode": "missing",
-            "publish": "auto",
-            "partial": "auto",
-            "provider": "pseudo",
-        }
+    def settings_of(self, workspace: str, project: str) -> Mapping[str, Any]:
+        return self.defaults
 
     async def admit(self, pairs: list[tuple[str, str]], request_id: str = "r-1", **more: Any) -> Admitted:
         asked = [{"document": document, "locale": locale} for document, locale in pairs]

@@ -70,6 +70,19 @@ def test_the_same_request_is_the_same_manifest_and_another_one_a_conflict(databa
     asyncio.run(play())
 
 
+def test_a_changed_setting_of_the_server_makes_no_replay_a_conflict(sqlite_url: str) -> None:
+    """[M-113] the request is what its caller said, defaults written out."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, DOCUMENTS) as site:
+            first = await site.admit(PAIRS)
+            site.defaults["provider"] = "another"
+            again = await site.admit(PAIRS, mode="missing")
+            assert (again.manifest_id, again.how) == (first.manifest_id, "replayed")
+
+    asyncio.run(play())
+
+
 def test_expansion_is_exact_and_resumes_after_any_death(database_url: str) -> None:
     """[M-339, M-047, M-180] the expander dies between transactions; the next one goes on from the rows."""
 

@@ -32,6 +32,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "partial": ("auto", "never"),
     "on_unknown": ("resend", "resend:unlimited", "hold"),
 }
+_DEFAULTS: Mapping[str, str] = {"mode": "missing", "publish": "auto", "partial": "auto"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +74,14 @@ class Admission:
         if unknown:
             raise CallerError(f"unknown field {unknown[0]!r}", place=unknown[0])
         project = _word(request, "project", 128, "default")
-        settings = {**self._settings_of(caller.workspace, project), **_chosen(request)}
-        for name in ("provider", "tone"):
-            if name in request:
-                settings[name] = _word(request, name, 255, "")
+        chosen = _chosen(request)
+        settings = {**self._settings_of(caller.workspace, project), **chosen}
         request_id = _word(request, "request_id", REQUEST_ID_CHARS_MAX, "")
         if not request_id or not request_id.isascii() or not request_id.isprintable():
             raise CallerError("request_id must be 1 to 255 visible ASCII characters", place="request_id")
         source_locale = str(settings["source_locale"])
         pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
-        return await self.admit_pairs(caller, project, request_id, pairs, settings)
+        return await self.admit_pairs(caller, project, request_id, pairs, settings, chosen=chosen)
 
     async def admit_pairs(
         self,
@@ -92,8 +91,13 @@ class Admission:
         pairs: Sequence[tuple[str, str]],
         settings: Mapping[str, Any],
         resume_key: str = "",
+        chosen: Mapping[str, str] | None = None,
     ) -> Admitted:
-        """Admit canonical pairs under frozen settings; wakes a worker after the commit."""
+        """Admit canonical pairs under frozen settings; wakes a worker after the commit.
+
+        `chosen` is what the caller said, defaults written out: the request's identity hangs on that and on
+        nothing that the server's settings may change between two tries.
+        """
         self._refuse_foreign(caller, pairs, self._source_of(settings))
         settings = {**settings, "project": project}
         frozen = canonical.encode(dict(settings)).decode("utf-8")
@@ -101,7 +105,12 @@ class Admission:
             admitting.register_project, caller.workspace, project, _project_settings(settings)
         )
         fingerprint = await self._offload.call(
-            canonical.fingerprint, {"project": project, "settings": dict(settings), "pairs": list(pairs)}
+            canonical.fingerprint,
+            {
+                "project": project,
+                "chosen": dict(settings if chosen is None else chosen),
+                "pairs": list(pairs),
+            },
         )
         draft = ManifestDraft(
             workspace=caller.workspace,
@@ -150,13 +159,14 @@ def _project_settings(settings: Mapping[str, Any]) -> str:
 
 
 def _chosen(request: Mapping[str, Any]) -> dict[str, str]:
-    chosen = {}
+    """What the caller chose, with the contract's own defaults written out."""
+    chosen = dict(_DEFAULTS)
     for name, choices in _CHOICES.items():
         if name in request:
             if request[name] not in choices:
                 raise CallerError(f"{name} must be one of {', '.join(choices)}", place=name)
             chosen[name] = cast(str, request[name])
-    return chosen
+    return chosen | {name: _word(request, name, 255, "") for name in ("provider", "tone") if name in request}
 
 
 def _word(request: Mapping[str, Any], name: str, chars_max: int, default: str) -> str:
