@@ -205,6 +205,52 @@ def test_touched_counts_rows_that_matched_even_where_nothing_changed(database_ur
     assert asyncio.run(story()) == 2
 
 
+def test_update_changes_the_rows_that_are_as_asked_and_counts_them(database_url: str) -> None:
+    def lend(tx: Tx, ids: list[str], copies: int) -> int:
+        return tx.update(BOOKS, {"id": ids, "copies": copies}, {"lent": True, "due_at": tx.now, "text": None})
+
+    async def story() -> tuple[int, list[Row]]:
+        async with shelved(database_url) as database:
+            await database.run(write, [book(n, copies=n % 2, text="here") for n in range(4)])
+            ids = [row.id for row in await database.read(everything)]
+            return await database.run(lend, ids[:3], 1), await database.read(everything)
+
+    count, rows = asyncio.run(story())
+    assert count == sum(row.copies for row in rows[:3])
+    assert [row.lent for row in rows] == [row.copies == 1 and row.id != rows[3].id for row in rows]
+    assert all((row.due_at is None) == (not row.lent) == (row.text == "here") for row in rows)
+
+
+def test_update_refuses_to_look_for_rows_that_equal_null(sqlite_url: str) -> None:
+    async def story() -> None:
+        async with shelved(sqlite_url) as database:
+            with pytest.raises(ValueError, match="NULL"):
+                await database.run(Tx.update, BOOKS, {"due_at": None}, {"copies": 1})
+
+    asyncio.run(story())
+
+
+def test_touched_each_gives_every_row_its_own_values_and_counts_all(database_url: str) -> None:
+    titled = sa.update(BOOKS).where(BOOKS.c.id == sa.bindparam("book")).values(text=sa.bindparam("words"))
+
+    def write_texts(tx: Tx, rows: list[dict[str, Any]]) -> int:
+        return tx.touched_each(titled, rows)
+
+    async def story() -> tuple[list[int], list[Row]]:
+        async with shelved(database_url) as database:
+            await database.run(write, [book(n) for n in range(3)])
+            ids = [row.id for row in await database.read(everything)]
+            counts = [
+                await database.run(write_texts, [{"book": one, "words": f"of {one}"} for one in chosen])
+                for chosen in ([], ids[:1], [*ids[1:], "nobody"])
+            ]
+            return counts, await database.read(everything)
+
+    counts, rows = asyncio.run(story())
+    assert counts == [0, 1, 2]
+    assert [row.text for row in rows] == [f"of {row.id}" for row in rows]
+
+
 def test_a_value_that_is_missing_or_unknown_is_named(sqlite_url: str) -> None:
     def ask(tx: Tx, values: dict[str, Any]) -> list[Row]:
         return tx.all(sa.select(BOOKS.c.id).where(BOOKS.c.title == sa.bindparam("wanted")), values)

@@ -111,6 +111,8 @@ class Tx:
 
         A list in `where` means any of its values. Costs as much as a constant, whatever the names are.
         """
+        if None in where.values():
+            raise ValueError("no row equals NULL")
         lists = frozenset(name for name, value in where.items() if isinstance(value, list))
         statement = updating(table, tuple(where), lists, tuple(values))
         given = {f"where_{name}": value for name, value in where.items()}
