@@ -269,7 +269,7 @@ def test_a_pair_that_another_manifest_works_on_waits_for_it(database_url: str) -
             [body] = site.engine.submissions()
             assert await site.counts(second.manifest_id) == {"preparing": 2}
             waiting = await site.views.waiting("default", second.manifest_id)
-            assert {item["reason"] for item in waiting} == {"waiting_pair"}
+            assert {item["reason"] for item in waiting["items"]} == {"waiting_pair"}
             await site.deliver(event(body, "job-1"))
             await site.step_all()
             assert await site.counts(second.manifest_id) == {"queued": 2}
