@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,6 @@ class Desk:
 
     folder: Path
     database_url: str
-    settings: dict[str, str] = field(default_factory=dict)
 
     def write(self, name: str, content: str | bytes | Mapping[str, Any]) -> Path:
         """Put a file into the tree; a mapping is written as JSON."""
@@ -121,7 +120,7 @@ class Desk:
         engine = engine_of(self.database_url)
         try:
             with engine.connect() as connection:
-                chosen = [named.c[column] for column in columns] or [named]
+                chosen = [named.c[column] for column in columns or named.c.keys()]
                 return list(connection.execute(sa.select(*chosen)).all())
         finally:
             engine.dispose()
