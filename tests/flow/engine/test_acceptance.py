@@ -77,7 +77,7 @@ async def test_key_order_and_number_spelling_are_no_difference(sqlite_url: str) 
 
 @pytest.mark.parametrize("difference", ["text", "project", "options", "order of items"])
 async def test_other_content_under_the_same_id_is_a_conflict(database_url: str, difference: str) -> None:
-    """M-213, T10: `submission_id_conflict`, and nothing is created."""
+    """[M-208, M-213], T10: `submission_id_conflict`, and nothing is created."""
     async with world(database_url) as here:
         items = {"a": {"t": "Hello"}, "b": {"t": "World"}}
         said = json.loads(submission(items))
@@ -166,7 +166,7 @@ def _remote(here: World, sealer: Sealer | None) -> Acceptance:
 
 
 async def test_a_remote_secret_is_kept_sealed_on_first_creation_only(database_url: str) -> None:
-    """M-214 … M-216: it opens for its own job, an exact replay never changes it, and no row shows it."""
+    """[M-214..M-216]: it opens for its own job, an exact replay never changes it, and no row shows it."""
     async with world(database_url) as here:
         sealer = Sealer(secret(32))
         remote = _remote(here, sealer)
@@ -231,7 +231,7 @@ async def test_a_body_names_its_project_where_the_door_does_not(sqlite_url: str)
 
 @pytest.mark.parametrize("named", ["", "platform", "rehearsal"])
 async def test_the_resolved_model_is_written_on_the_job(sqlite_url: str, named: str) -> None:
-    """J-006 … J-008: empty and `platform`, and only these, are the platform's account."""
+    """[J-006..J-008]: empty and `platform`, and only these, are the platform's account."""
     async with world(sqlite_url) as here:
         options: Mapping[str, Any] = {"provider_config": named} if named else {}
         accepted = await here.accept(FIELDS, options=options)

@@ -188,7 +188,7 @@ async def test_a_provider_that_stays_away_is_given_up_at_the_jobs_deadline(sqlit
 
 
 async def test_a_job_shows_what_it_is_doing(sqlite_url: str) -> None:
-    """J-001 … J-022, J-045, J-086: all of it, and progress that a poll can see before the end."""
+    """[J-001..J-006, J-008, J-011..J-022, J-045, J-086]: and progress that a poll sees before the end."""
     async with world(sqlite_url) as here:
         options = {"batch_size": 2, "concurrency": 1, "push_id": "push-7"}
         accepted = await here.accept({"docs/a.md": numbered(6)}, options=options)
@@ -200,9 +200,16 @@ async def test_a_job_shows_what_it_is_doing(sqlite_url: str) -> None:
             "push-7",
         )
         assert (queued["batch_size"], queued["concurrency"], queued["project"]) == (2, 1, "docs")
+        assert (queued["job_id"], queued["workspace"], queued["model"]) == (
+            accepted.job_id,
+            "home",
+            "rehearsal",
+        )
+        assert (queued["provider_config_id"], queued["code"], queued["tokens_used"]) == ("", "", 0)
         await Process(here, Life(after=("after close_call", 2))).drain_until_killed()
         halfway = await here.view(accepted.job_id)
         assert (halfway["status"], halfway["progress"], halfway["done_fields"]) == ("processing", 66, 4)
+        assert halfway["created_at"] == queued["created_at"] < halfway["updated_at"]
         assert halfway["tokens_used"] == sum(row.total_tokens for row in await here.rows("ai_usage")) > 0
         await here.abandon()
         await Process(here).drain()

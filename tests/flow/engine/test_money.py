@@ -79,7 +79,7 @@ def budgets_of_client(tx: Tx) -> budgets.Held:
 
 
 async def test_a_free_provider_moves_no_budget_and_is_metered_all_the_same(sqlite_url: str) -> None:
-    """J-070 … J-074: usage has its row; the quota is about what is paid for."""
+    """J-070: usage has its row; the quota is about what is paid for."""
     async with world(sqlite_url, rehearsal()) as here:
         await here.database.run(_limit_month, 1)
         await here.accept({"a": {"t": "Hello"}})
@@ -91,8 +91,23 @@ async def test_a_free_provider_moves_no_budget_and_is_metered_all_the_same(sqlit
         assert (summary["used"], summary["metered"]) == (0, used.total_tokens)
 
 
+async def test_a_job_that_needs_no_paid_call_starts_with_nothing_left(database_url: str) -> None:
+    """[J-036, J-081]: the first worst-case reserve must fit; what the memory has needs none."""
+    provider = rehearsal(microusd_per_token=1)
+    async with world(database_url, provider) as here:
+        await here.accept({"a": {"t": "Hello"}})
+        await Process(here).drain()
+        await here.database.run(_limit_month, 1)
+        known = await here.accept({"a": {"t": "Hello", "n": "42"}})
+        fresh = await here.accept({"a": {"t": "Something new"}})
+        assert sorted(await Process(here).drain()) == ["completed", "parked"]
+        assert (await here.view(known.job_id))["status"] == "completed"
+        assert (await here.view(fresh.job_id))["parked_for"] == "budget"
+        assert accepted_calls(provider) == 1
+
+
 async def test_one_attempt_is_never_metered_twice(sqlite_url: str) -> None:
-    """J-070: `attempt_id` is unique, whatever brings the answer."""
+    """[J-043, J-044, J-070]: each group is one effect, metered once as it is settled."""
     async with world(sqlite_url, rehearsal(microusd_per_token=1)) as here:
         await here.accept({"a": numbered(6)}, options={"batch_size": 2})
         await Process(here).drain()

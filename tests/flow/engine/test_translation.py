@@ -25,7 +25,7 @@ def into(locale: str, fields: Mapping[str, Any], ref: str = "a") -> list[Mapping
 
 
 async def test_a_job_is_translated_and_ends_with_one_event(database_url: str) -> None:
-    """J-033, J-046 … J-048, M-219, M-220: one event freezes what the view of the ended job gives."""
+    """[J-038, J-046..J-048, M-219, M-220]: one event freezes what the view of the ended job gives."""
     async with world(database_url) as here:
         items = {"a": {"title": "Hello", "body": "Good morning"}, "b": {"t": "Good night"}}
         accepted = await here.accept(items)
