@@ -1,4 +1,4 @@
-"""The command `dragoman`: the only module that knows several surfaces; it hands the CLI a server's builder."""
+"""The command `dragoman`: the only module that knows several surfaces; it hands the CLI the server."""
 
 from __future__ import annotations
 

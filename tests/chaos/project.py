@@ -53,8 +53,7 @@ def provider(folder: Path, script: dict[str, Any]) -> Iterator[Provider]:
     finally:
         server.kill()
         server.wait()
-        if server.stdout:
-            server.stdout.close()
+        server.stdout.close()
 
 
 @dataclass

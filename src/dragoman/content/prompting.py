@@ -1,8 +1,8 @@
 """From a field to what a translator is shown, and back: one piece for each text that goes out by itself.
 
 A plain text is one piece, a plural one a piece for each form that the target's language has, an ICU message
-one for each of its sentences. What must survive is taken out (`protection`), blank ends stay outside, and what
-holds nothing to translate is never shown. Knows no provider and no call.
+one for each of its sentences. What must survive is taken out (`protection`), blank ends stay outside, and
+what holds nothing to translate is never shown. Knows no provider and no call.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def word(name: str, chars_max: int) -> sa.Column[Any]:
     return sa.Column(name, Word(chars_max), nullable=False, server_default="")
 
 
-def state(machine: Machine, name: str = "state") -> tuple[sa.SchemaItem, ...]:
+def state(machine: Machine, name: str = "state") -> tuple[sa.schema.SchemaItem, ...]:
     """A state column of a machine, with its CHECK."""
     return (
         sa.Column(name, Word(32), nullable=False),

@@ -66,6 +66,13 @@ def key_is_set(chosen: ProviderSettings) -> bool:
     return bool(chosen.key_variable and os.environ.get(chosen.key_variable))
 
 
+def key_place(chosen: ProviderSettings) -> str:
+    """Where a provider's key is looked for, in words."""
+    if chosen.key_variable:
+        return f"the environment variable {chosen.key_variable}"
+    return "an environment variable that `key_variable` names in its settings"
+
+
 def credentials_held(settings: Settings) -> list[str]:
     """The credential references that this process can honour: names of variables, never their values."""
     known = provider_settings(settings).values()
@@ -76,7 +83,7 @@ def _factory(name: str, chosen: ProviderSettings) -> Factory:
     def make(model: str) -> Provider:
         if credentials_missing(chosen):
             raise SettingsError(
-                f"provider {name} needs its key in the environment variable {chosen.key_variable or '(key_variable is not set)'}",
+                f"provider {name} needs its key in {key_place(chosen)}",
                 "provider_credentials_missing",
             )
         return _make(name, chosen, model or chosen.model)

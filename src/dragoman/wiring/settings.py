@@ -57,15 +57,15 @@ class Settings(BaseSettings):
     provider: str = "pseudo"
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     openai_endpoint: str = ""
-    calls_per_process: int = Field(limits.CALLS_PER_PROCESS_SERVE, ge=1, le=10_000)
-    jobs_per_process: int = Field(4, ge=1, le=64)
-    batch_size: int = Field(limits.BATCH_SIZE, ge=1, le=limits.BATCH_SIZE_MAX)
-    concurrency: int = Field(limits.CONCURRENCY, ge=1, le=limits.CONCURRENCY_MAX)
-    call_timeout_seconds: float = Field(limits.CALL_TIMEOUT_SECONDS, gt=0, le=600)
-    job_lease_seconds: float = Field(limits.JOB_LEASE_SECONDS, ge=10, le=3600)
-    prepare_per_step: int = Field(limits.PREPARE_PER_STEP, ge=1, le=1000)
-    submit_per_step: int = Field(limits.SUBMIT_PER_STEP, ge=1, le=100)
-    pairs_max: int = Field(limits.PAIRS_MAX, ge=limits.PAIRS_SETTING_MIN)
+    calls_per_process: int = Field(default=limits.CALLS_PER_PROCESS_SERVE, ge=1, le=10_000)
+    jobs_per_process: int = Field(default=4, ge=1, le=64)
+    batch_size: int = Field(default=limits.BATCH_SIZE, ge=1, le=limits.BATCH_SIZE_MAX)
+    concurrency: int = Field(default=limits.CONCURRENCY, ge=1, le=limits.CONCURRENCY_MAX)
+    call_timeout_seconds: float = Field(default=limits.CALL_TIMEOUT_SECONDS, gt=0, le=600)
+    job_lease_seconds: float = Field(default=limits.JOB_LEASE_SECONDS, ge=10, le=3600)
+    prepare_per_step: int = Field(default=limits.PREPARE_PER_STEP, ge=1, le=1000)
+    submit_per_step: int = Field(default=limits.SUBMIT_PER_STEP, ge=1, le=100)
+    pairs_max: int = Field(default=limits.PAIRS_MAX, ge=limits.PAIRS_SETTING_MIN)
     executor: str = "dry-run:v1"
     admission: Literal["open", "closed"] = "open"
     group_commit: bool = False
@@ -105,7 +105,7 @@ def load(folder: Path, **flags: Any) -> Settings:
     root = find_root(folder)
     written = _read(root / FILE)
     try:
-        environment = Settings()  # type: ignore[call-arg]
+        environment = Settings()
         named = environment.model_fields_set
         below = {name: value for name, value in written.items() if name not in named}
         settings = Settings(**{"root": root, "state_folder": root / STATE_FOLDER, **below, **flags})

@@ -1,4 +1,4 @@
-"""Transactions about leases and workers: renewal for a whole process, release of what vanished owners hold."""
+"""Transactions about leases and workers: renewal for a process, release of what vanished owners hold."""
 
 from __future__ import annotations
 

@@ -100,6 +100,9 @@ class Held(NamedTuple):
     spent: Sum
 
 
+NOTHING = Held(Sum(), Sum())
+
+
 def scopes(account: Account, in_month: str) -> tuple[tuple[str, str], ...]:
     """The budgets that an attempt's money moves, in their lock order."""
     return ("month", in_month), ("client_job", account.client_job_id)
@@ -177,7 +180,7 @@ def of_scope(tx: Tx, workspace: str, scope: str, key: str) -> Held:
     """What a budget holds; nothing where nobody has used it."""
     row = tx.first(sa.select(_BUDGETS).where(_HERE), {"ws": workspace, "in_scope": scope, "key": key})
     if row is None:
-        return Held(Sum(), Sum())
+        return NOTHING
     return Held(Sum(row.reserved_tokens, row.reserved_microusd), Sum(row.spent_tokens, row.spent_microusd))
 
 
@@ -232,7 +235,7 @@ def stored(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
         )
         for row in rows
     }
-    return {key: amounts for key, amounts in held.items() if amounts != Held(Sum(), Sum())}
+    return {key: amounts for key, amounts in held.items() if amounts != NOTHING}
 
 
 def recount(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
@@ -260,7 +263,7 @@ def recount(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
     for statement, of_spent in ((reserved, False), (spent, True)):
         for workspace, in_month, client_job, tokens, microusd in tx.all(statement):
             for key in ((workspace, "month", in_month), (workspace, "client_job", client_job)):
-                before = held.get(key, Held(Sum(), Sum()))
+                before = held.get(key, NOTHING)
                 more = _sum((before.spent if of_spent else before.reserved, Sum(tokens, microusd)))
                 held[key] = Held(before.reserved, more) if of_spent else Held(more, before.spent)
     return held

@@ -11,9 +11,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from dragoman.kernel.backoff import delay_seconds
 from dragoman.kernel.errors import CODES, sanitize
 from dragoman.kernel.identity import key_hash
-from dragoman.kernel.limits import JITTER_SHARE, RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS, SHARD_INTENTS
+from dragoman.kernel.limits import RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS, SHARD_INTENTS
 from dragoman.machines.tables import INTENT
 from dragoman.model.intents import DueIntent, Preparation
 from dragoman.store.schema import site as tables
@@ -119,11 +120,14 @@ def in_state(tx: Tx, manifest_id: str, shard: int, state: str) -> list[str]:
 
 
 def retry_delay_seconds(attempt: int, jitter: float, asked_seconds: float | None = None) -> float:
-    """When to try again: min(30 · 2^(n−1), 3600) seconds and a little more, never before what was asked
-    for.
-    """
-    ruled = min(RETRY_FIRST_SECONDS * 2 ** (attempt - 1), RETRY_MAX_SECONDS)
-    return max(ruled * (1 + JITTER_SHARE * jitter), asked_seconds or 0)
+    """When the site tries again: min(30 · 2^(n−1), 3600) seconds and a little more."""
+    return delay_seconds(
+        attempt,
+        first_seconds=RETRY_FIRST_SECONDS,
+        max_seconds=RETRY_MAX_SECONDS,
+        fraction=jitter,
+        asked_seconds=asked_seconds,
+    )
 
 
 def as_due(row: Row, actor: str) -> DueIntent:

@@ -99,9 +99,6 @@ _COMPLETE_ITEMS = (
     .where(_ITEMS.c.job_id == sa.bindparam("job"), _ITEMS.c.status == "")
     .values(status="completed")
 )
-_OPEN_COUNT = sa.select(sa.func.count()).where(
-    _FIELDS.c.job_id == sa.bindparam("job"), _FIELDS.c.state == FIELD.initial
-)
 
 
 def insert(tx: Tx, job_id: str, items: Sequence[SubmittedItem], fields: Sequence[NewField]) -> None:
@@ -201,11 +198,6 @@ def count_calls(tx: Tx, job_id: str, counted: Iterable[tuple[int, int]]) -> None
 def fail_open(tx: Tx, job_id: str, code: str, message: str) -> None:
     """End every field that is still open with one code."""
     tx.touched(_FAIL_OPEN, {"job": job_id, "new_code": code, "new_message": sanitize(message)})
-
-
-def count_open(tx: Tx, job_id: str) -> int:
-    """How many fields are still open."""
-    return int(tx.scalar(_OPEN_COUNT, {"job": job_id}))
 
 
 def items(tx: Tx, job_id: str, after: int, limit: int) -> list[Row]:

@@ -90,4 +90,5 @@ def see_worker(tx: Tx, row: dict[str, object]) -> None:
 
 def last_seen_worker(tx: Tx) -> int | None:
     """When a worker was last seen."""
-    return tx.scalar(sa.select(sa.func.max(_WORKERS.c.last_seen_at)))
+    seen_at = tx.scalar(sa.select(sa.func.max(_WORKERS.c.last_seen_at)))
+    return None if seen_at is None else int(seen_at)

@@ -134,7 +134,7 @@ def _refuse_provider(settings: Settings, name: str, base_url: str) -> None:
         )
     if catalogue.credentials_missing(known[name]):
         raise CallerError(
-            f"provider {name} needs its key in {known[name].key_variable or '(key_variable is not set)'}",
+            f"provider {name} needs its key in {catalogue.key_place(known[name])}",
             "provider_credentials_missing",
             place="--provider",
         )
