@@ -6,9 +6,12 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
+import sqlalchemy as sa
 
 from dragoman.kernel.clock import MICROSECONDS, month
 from dragoman.kernel.errors import CallerError
+from dragoman.model.scopes import System
+from dragoman.store.acts.auditing import money_differences
 from dragoman.store.rows import budgets
 from dragoman.store.schema import engine as tables
 from dragoman.store.transaction import Tx
@@ -149,3 +152,17 @@ async def test_concurrent_jobs_cannot_overspend_together(server_url: str) -> Non
         assert 0 < summary["used"] + summary["reserved"] <= 4_000
         assert accepted_calls(provider) < 64
         await here.assert_money_is_true()
+
+
+async def test_a_sum_that_is_not_true_is_found(sqlite_url: str) -> None:
+    """Law 6 has a checker, and the checker has something to find."""
+    async with world(sqlite_url, rehearsal(microusd_per_token=1)) as here:
+        await here.accept({"a": {"t": "Hello"}})
+        await Process(here).drain()
+        await here.assert_money_is_true()
+        await here.database.run(_spend_unseen)
+        assert len(await here.database.read(money_differences, System())) == 2
+
+
+def _spend_unseen(tx: Tx) -> None:
+    tx.touched(sa.update(tables.budgets).values(spent_tokens=tables.budgets.c.spent_tokens + 1))
