@@ -6,7 +6,7 @@ answer is judged and never bought again, and what is unknown is asked about befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from dragoman.kernel.identity import Chance
 from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, IDLE_POLL_SECONDS, RETRY_FIRST_SECONDS
 from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
-from dragoman.model.completions import Reply
+from dragoman.model.completions import Finish, Reply
 from dragoman.model.effects import Outgoing
 from dragoman.model.jobs import CallPlan, Closing, Halt, Memorable, OpenCall, Result, Settled
 from dragoman.store.acts import calling, closing, inquiring
@@ -27,6 +27,12 @@ from dragoman.store.database import Database
 _FAMILY = "completion"
 _FATAL_STATUSES = frozenset({401, 403, 404})
 """Key, right or model are wrong: no other call of the job would fare better."""
+_UNANSWERED: Mapping[Finish, str] = {
+    "refused": "The provider refuses this text.",
+    "length": "The provider's answer was cut short.",
+    "unreadable": "The provider's answer cannot be read.",
+}
+"""What people read of a text without an answer; the model reads that it left it out."""
 
 
 class Calls:
@@ -163,7 +169,7 @@ class Calls:
         }
         closing_ = Closing(
             effect_id=call.effect_id,
-            results=tuple(_results(work, after)),
+            results=tuple(_results(work, after, reply.finish)),
             counted=tuple(sorted(counted.items())),
             memorable=tuple(_memorable(verdict) for verdict in after.good),
             spent=tuple(work.trial_key(verdict.field) for verdict, _ in after.failed),
@@ -180,12 +186,14 @@ class Calls:
         return follow_ups
 
 
-def _results(work: JobWork, after: Aftermath) -> Iterator[Result]:
+def _results(work: JobWork, after: Aftermath, finish: Finish) -> Iterator[Result]:
     for verdict in after.good:
         yield from work.results(verdict.field, verdict.value or "", "ai")
     for verdict, code in after.failed:
         fault = verdict.faults[0]
-        yield from work.failures(verdict.field, code, fault.message, fault.check, fault.missing)
+        said = fault.message if verdict.answered else _UNANSWERED.get(finish, fault.message)
+        check = "" if finish == "refused" else fault.check
+        yield from work.failures(verdict.field, code, said, check, fault.missing)
 
 
 def _memorable(verdict: Verdict) -> Memorable:
