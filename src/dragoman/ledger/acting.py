@@ -11,10 +11,13 @@ answer that comes to a worker whose fence is stale is still written down: the le
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from dragoman.kernel.clock import MICROSECONDS
+from dragoman.kernel.errors import CommitUnknown, StoreError
+from dragoman.kernel.limits import SETTLE_PAUSES_SECONDS
 from dragoman.model.contracts import Family
 from dragoman.model.effects import Answer, Outgoing
 from dragoman.store.database import Database
@@ -53,6 +56,13 @@ class Ledger:
     ) -> T:
         """Send an attempt that an earlier transaction of this very process has begun, then settle it."""
         answer = await self._send(self._families[family], outgoing)
+        for pause_seconds in SETTLE_PAUSES_SECONDS:
+            try:
+                return await self._database.run(settle, outgoing, answer, *settle_args)
+            except CommitUnknown:
+                raise
+            except StoreError:  # what may be paid for is not let go because the database is away for a moment
+                await asyncio.sleep(pause_seconds)
         return await self._database.run(settle, outgoing, answer, *settle_args)
 
     async def inquire(self, family: str, outgoing: Outgoing, deadline_seconds: float) -> Answer | None:
