@@ -147,7 +147,7 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
         "content_refused",
         "intent",
         422,
-        False,
+        True,
         "The provider refuses this text; reword it or use another provider.",
     ),
     ("checks_failed", "intent", 422, True, "Retry, or translate the fields named by hand."),
@@ -177,7 +177,7 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
         "publication",
         409,
         False,
-        "Somebody changed the target; compare, then publish with --force.",
+        "Somebody changed the target; compare, then translate with --force.",
     ),
     ("target_raced", "publication", 409, True, "Somebody wrote at the same moment; it is tried again."),
     (

@@ -132,7 +132,7 @@ def test_a_lost_answer_of_a_free_provider_is_asked_for_again(tree: Desk) -> None
 
 @pytest.mark.usefixtures("_soon")
 def test_what_may_have_been_paid_is_held_and_listed_until_somebody_pays_again(tree: Desk) -> None:
-    """Exit code 4 with the amount at risk and the command that releases it; that command finishes the work."""
+    """Exit code 4 with the amount at risk and the command that releases it; that command ends the work."""
     with answering("close", "close") as server:
         tree.hire(server.url, priced=True)
         told = tree.translate("a.json", *HIRED)
