@@ -141,7 +141,10 @@ def _explain(error: ValidationError) -> str:
 
 
 def _refuse_unsafe(settings: Settings) -> None:
-    if settings.job_lease_seconds <= limits.LEASE_MARGIN_SECONDS * 2:
-        raise SettingsError("setting job_lease_seconds: a lease must outlast its margin twice")
+    if settings.job_lease_seconds <= settings.call_timeout_seconds + limits.LEASE_MARGIN_SECONDS:
+        raise SettingsError(
+            f"setting job_lease_seconds: {settings.job_lease_seconds:g} must be more than "
+            f"call_timeout_seconds ({settings.call_timeout_seconds:g}) and {limits.LEASE_MARGIN_SECONDS} seconds"
+        )
     if settings.openai_endpoint and "platform" in settings.providers:
         raise SettingsError("settings openai_endpoint and providers.platform disagree; keep one of them")
