@@ -186,7 +186,7 @@ def test_the_second_of_two_migrators_waits_and_then_says_who_is_at_work(
     first.start()
     try:
         assert at_work.wait(30)
-        with pytest.raises(StoreError, match="another migration"):
+        with pytest.raises(StoreError, match="locked by another process"):
             migrate(bare_url)
     finally:
         go_on.set()

@@ -189,4 +189,5 @@ def _wait(name: str) -> dict[str, object]:
 
 
 def _busy(place: str) -> str:
-    return f"another migration of {place} has been running for {MIGRATION_LOCK_SECONDS} seconds: wait for it"
+    waited = f"after {MIGRATION_LOCK_SECONDS} seconds"
+    return f"the database at {place} is locked by another process, still {waited}: wait for it, or end it"

@@ -1,4 +1,4 @@
-"""Targets that cannot be written, or that people changed: told, left alone, and never in the way of others."""
+"""Targets that cannot be written, or that people changed: told, left alone, and in nobody else's way."""
 
 from __future__ import annotations
 
