@@ -47,8 +47,8 @@ def template(pattern: str, document: str, base: str, renames: Mapping[str, str],
     folder, name = posixpath.split(document)
     stem, extension = posixpath.splitext(name)
     known = {
-        "path": posixpath.splitext(posixpath.relpath(document, base or "."))[0],
-        "dir": posixpath.relpath(folder or ".", here),
+        "path": posixpath.splitext(_from(base or ".", document))[0],
+        "dir": _from(here, folder or "."),
         "stem": stem,
         "ext": renames.get(extension.lower(), extension),
     }
@@ -58,6 +58,13 @@ def template(pattern: str, document: str, base: str, renames: Mapping[str, str],
         if field is not None:
             filled.append(f"{{{field}}}" if field in _SPELLED else _literal(known[field]))
     return "".join(filled)
+
+
+def _from(start: str, path: str) -> str:
+    """A path seen from a folder; both from the root, which asks the file system nothing."""
+    if start == "." and not posixpath.isabs(path):
+        return posixpath.normpath(path)
+    return posixpath.relpath(path, start)
 
 
 def output_path(filled: str, locale: str, spelled: str = "") -> str:
