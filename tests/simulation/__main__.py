@@ -1,0 +1,109 @@
+"""The command: simulated worlds, so many or for so long.
+
+python -m tests.simulation --seeds 200            the exhaustive pass, 200 seeds, every mutant
+python -m tests.simulation --seeds 1 --seed 7     one seed again, with its whole story
+python -m tests.simulation --exhaustive           that pass alone; `--mutants` likewise
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from tests.simulation import mutants
+from tests.simulation.hunt import caught, exhaustive, hunted, seeds
+from tests.simulation.settings import Setting, of_seed
+from tests.simulation.world import Outcome
+
+STORY_LINES_MAX = 120
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit code 1 where a world had a problem, or a mutant got away."""
+    asked = _asked(arguments)
+    started = time.monotonic()
+
+    def goes_on() -> bool:
+        return not asked.seconds or time.monotonic() - started < asked.seconds
+
+    if asked.seed is not None and asked.seeds == 1:
+        return _replay(of_seed(asked.seed))
+    every = not (asked.exhaustive or asked.mutants)
+    is_clean = True
+    if asked.exhaustive or every:
+        is_clean &= _pass("every point, commit and call", exhaustive(), goes_on)
+    if asked.mutants or every:
+        is_clean &= _mutants()
+    if every:
+        first = asked.seed or 0
+        is_clean &= _pass(f"seeds from {first}", seeds(first, asked.seeds), goes_on)
+    return 0 if is_clean else 1
+
+
+def _asked(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulation", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--seeds", type=int, default=200, metavar="N", help="how many seeds")
+    parser.add_argument("--seed", type=int, metavar="S", help="the first of them; with --seeds 1 it is told")
+    parser.add_argument("--seconds", type=float, metavar="T", help="start no further world after so long")
+    parser.add_argument("--exhaustive", action="store_true", help="the pass over every point alone")
+    parser.add_argument("--mutants", action="store_true", help="the hunt for the planted mutants alone")
+    return parser.parse_args(arguments)
+
+
+def _pass(name: str, settings: Iterable[Setting], goes_on: Callable[[], bool]) -> bool:
+    """Play all; stop at the first problem and tell its story."""
+    started, count = time.monotonic(), 0
+    for outcome in hunted(settings, goes_on):
+        count += 1
+        if outcome.problems:
+            print(f"{name}: world {count} is wrong")
+            print("\n".join(_told(outcome)))
+            return False
+    seconds = time.monotonic() - started
+    print(f"{name}: {count} worlds are right, {seconds:.0f} s")
+    return True
+
+
+def _mutants() -> bool:
+    """Plant each mutant; one that no world catches is a hole in the checks."""
+    is_clean = True
+    for name in mutants.ALL:
+        started = time.monotonic()
+        found = caught(name)
+        seconds = time.monotonic() - started
+        if found is None:
+            is_clean = False
+            print(f"mutant, {name}: NOT CAUGHT, {seconds:.0f} s")
+        else:
+            worlds, outcome = found
+            print(f"mutant, {name}: caught in world {worlds}, {seconds:.1f} s")
+            print(f"    {outcome.setting}\n    {outcome.problems[0].splitlines()[0][:300]}")
+    return is_clean
+
+
+def _replay(setting: Setting) -> int:
+    outcome = next(iter(hunted([setting])))
+    print("\n".join(_told(outcome, whole=True)))
+    return 1 if outcome.problems else 0
+
+
+def _told(outcome: Outcome, whole: bool = False) -> Iterator[str]:
+    """A world as a person reads it."""
+    yield str(outcome.setting)
+    lines = outcome.story if whole else outcome.story[-STORY_LINES_MAX:]
+    if len(lines) < len(outcome.story):
+        yield f"    … {len(outcome.story) - len(lines)} lines before"
+    yield from (f"    {line}" for line in lines)
+    yield from (f"  ! {problem}" for problem in outcome.problems)
+    if not outcome.problems:
+        yield "  everything is as it shall be"
+    elif outcome.setting.seed:
+        yield f"  again: python -m tests.simulation --seeds 1 --seed {outcome.setting.seed}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""The one database of a world: in memory, copied from a template, watched by triggers.
+
+Triggers write down every move of a state and every fence that rises, in the very transaction that does it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+
+from dragoman.machines import tables as machines
+from dragoman.machines.machine import Machine
+from dragoman.store.schema import metadata
+from dragoman.store.servers import tune
+from dragoman.store.statements import Compilations
+from tests.doubles.databases import make_schema
+from tests.simulation.performing import FaultySession
+
+STATES: dict[str, tuple[str, Machine]] = {
+    "manifests": ("phase", machines.MANIFEST),
+    "intents": ("state", machines.INTENT),
+    "submissions": ("state", machines.SUBMISSION),
+    "jobs": ("state", machines.JOB),
+    "job_fields": ("state", machines.FIELD),
+    "calls": ("state", machines.CALL),
+    "effects": ("state", machines.EFFECT),
+    "attempts": ("outcome", machines.ATTEMPT),
+    "outbox": ("state", machines.OUTBOX),
+    "receipts": ("state", machines.RECEIPT),
+    "publication_requests": ("state", machines.REQUEST),
+    "executions": ("state", machines.EXECUTION),
+    "publication_steps": ("state", machines.STEP),
+    "publication_commands": ("state", machines.COMMAND),
+}
+"""Tables whose rows stand in a state of a machine, and the column that says in which."""
+
+LEASED = tuple(
+    name for name, table in metadata.tables.items() if "fence" in table.c and "lease_owner" in table.c
+)
+
+_WATCHED = """
+CREATE TABLE watched (
+    kind TEXT NOT NULL, of_table TEXT NOT NULL, subject TEXT NOT NULL, under TEXT NOT NULL,
+    before TEXT, after TEXT, fence INTEGER, owner TEXT, owner_before TEXT, lease_before INTEGER
+)
+"""
+
+_UNDER = {
+    "intents": "NEW.manifest_id || '/' || NEW.shard",
+    "attempts": "NEW.worker",
+}
+"""What a row's move is to be held against: the key of the row whose lease it needs, or who may make it."""
+
+_PARTS_OF_A_JOB = ("calls", "job_fields")
+
+
+class Sight(NamedTuple):
+    """One move of a state, rise of a fence, or change of a lease under the same fence (`kind` says which).
+
+    They come in the order in which they were made. `owner` is the holder of the row, or of a part's job.
+    """
+
+    kind: str
+    table: str
+    subject: str
+    under: str
+    before: str | None
+    after: str | None
+    fence: int | None
+    owner: str | None
+    owner_before: str | None
+    lease_before: int | None
+
+
+class Database:
+    """One world's rows."""
+
+    def __init__(self) -> None:
+        self.connection = sqlite3.connect(":memory:", isolation_level=None, cached_statements=512)
+        _template().backup(self.connection)
+        tune(self.connection, "OFF")
+        self.session = FaultySession(self.connection, sqlite3, _compilations())
+        self.moves = 0
+        """How many moves of states and fences were seen."""
+
+    @property
+    def changes(self) -> int:
+        """How many rows were changed so far, also by what was rolled back."""
+        return self.connection.total_changes
+
+    def sights(self) -> list[Sight]:
+        """What the triggers saw since the last look."""
+        rows = self.connection.execute(
+            "SELECT rowid, * FROM watched WHERE rowid > ? ORDER BY rowid", (self.moves,)
+        ).fetchall()
+        if rows:
+            self.moves = rows[-1][0]
+        return [Sight(*row[1:]) for row in rows]
+
+    def all(self, sql: str, *parameters: Any) -> list[Any]:
+        """Look at rows, outside of any transaction."""
+        return self.connection.execute(sql, parameters).fetchall()
+
+    def one(self, sql: str, *parameters: Any) -> Any:
+        """The first column of the first row."""
+        row = self.connection.execute(sql, parameters).fetchone()
+        return row[0] if row else None
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.connection.close()
+
+
+@functools.cache
+def _compilations() -> Compilations:
+    return Compilations(SQLiteDialect_pysqlite(dbapi=sqlite3))
+
+
+@functools.cache
+def _template() -> sqlite3.Connection:
+    """An empty database with all tables and triggers, made once."""
+    made = sqlite3.connect(":memory:")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "template.db"
+        make_schema(f"sqlite:///{path}")
+        with closing(sqlite3.connect(path)) as file:
+            file.backup(made)
+    made.execute(_WATCHED)
+    for statement in _triggers():
+        made.execute(statement)
+    made.commit()
+    return made
+
+
+def _triggers() -> Iterator[str]:
+    for name, (column, _) in STATES.items():
+        table = metadata.tables[name]
+        under = _UNDER.get(name, "''")
+        lease = "NULL, NULL, NULL, NULL"
+        if name in LEASED:
+            lease = "NEW.fence, NEW.lease_owner, OLD.lease_owner, OLD.lease_expires_at"
+        elif name in _PARTS_OF_A_JOB:
+            lease = "NULL, (SELECT lease_owner FROM jobs WHERE id = NEW.job_id), NULL, NULL"
+        yield f"""
+            CREATE TRIGGER watch_{name}_state AFTER UPDATE OF {column} ON {name}
+            WHEN OLD.{column} IS NOT NEW.{column}
+            BEGIN INSERT INTO watched VALUES ('state', '{name}', {_key(table)}, {under},
+            OLD.{column}, NEW.{column}, {lease}); END"""
+    for name in LEASED:
+        key = _key(metadata.tables[name])
+        yield f"""
+            CREATE TRIGGER watch_{name}_fence AFTER UPDATE OF fence ON {name} WHEN OLD.fence IS NOT NEW.fence
+            BEGIN INSERT INTO watched VALUES ('fence', '{name}', {key}, '',
+            OLD.fence, NEW.fence, NEW.fence, NEW.lease_owner, OLD.lease_owner, OLD.lease_expires_at); END"""
+        yield f"""
+            CREATE TRIGGER watch_{name}_lease AFTER UPDATE OF lease_owner, lease_expires_at ON {name}
+            WHEN OLD.lease_owner IS NOT NULL AND OLD.fence IS NEW.fence
+            BEGIN INSERT INTO watched VALUES ('lease', '{name}', {key}, '',
+            NULL, NULL, NEW.fence, NEW.lease_owner, OLD.lease_owner, OLD.lease_expires_at); END"""
+        yield f"""
+            CREATE TRIGGER watch_{name}_birth AFTER INSERT ON {name} WHEN NEW.fence > 0
+            BEGIN INSERT INTO watched VALUES ('fence', '{name}', {key}, '',
+            0, NEW.fence, NEW.fence, NEW.lease_owner, NULL, NULL); END"""
+
+
+def _key(table: sa.Table) -> str:
+    return " || '/' || ".join(f"NEW.{column.name}" for column in table.primary_key.columns)

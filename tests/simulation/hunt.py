@@ -1,0 +1,115 @@
+"""Passes over many worlds: every point of the calm one, then seeds; each beside what the calm one came to."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain, product
+from pathlib import Path
+
+from tests.simulation.faults import CALL, COMMIT, one
+from tests.simulation.mutants import ALL as MUTANTS
+from tests.simulation.mutants import STALLED
+from tests.simulation.settings import CALM, DOCUMENTS, Setting, of_seed
+from tests.simulation.world import Outcome, World
+
+_MEMORY = Path("/dev/shm")
+"""Files of worlds live in memory where the system offers that: nobody cuts the power of a world."""
+
+MUTANT_SEEDS_MAX = 100
+
+
+def play(setting: Setting) -> Outcome:
+    """One world, in a folder of its own."""
+    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None, prefix="dragoman-") as made:
+        folder = Path(made)
+        for name, data in DOCUMENTS.items():
+            (folder / name).write_bytes(data)
+        with _quick():
+            return World(setting, folder).play()
+
+
+def compared(outcome: Outcome, calm: Outcome) -> Outcome:
+    """The same outcome, with a problem for each thing that came out otherwise than in the calm world."""
+    if outcome.problems:
+        return outcome
+    for pair, state in calm.states.items():
+        stands = outcome.states.get(pair)
+        if stands != state and not (stands == "failed" and outcome.setting.may_fail):
+            outcome.problems.append(f"{pair} ended {stands}, in calm weather {state}")
+        document, locale = pair.split()
+        target = f"{locale}/{document}"
+        if stands == state and outcome.targets.get(target) != calm.targets.get(target):
+            outcome.problems.append(f"{target} is not what it is in calm weather")
+    for target in sorted(outcome.targets.keys() - calm.targets.keys()):
+        outcome.problems.append(f"{target} should not be there")
+    return outcome
+
+
+def exhaustive() -> Iterator[Setting]:
+    """Every point of the calm world killed once, every commit and every call spoiled once in each way, and a
+    process of two stopped before each commit until the other one has overtaken it.
+    """
+    alone, pair = CALM, replace(CALM, processes=2)
+    places = play(alone).places
+    for number in range(1, places["point"] + 1):
+        yield alone.struck(one("point", number, "kill"))
+    for number, kind in product(range(1, places["commit"] + 1), COMMIT):
+        yield alone.struck(one("commit", number, kind))
+    for number, kind in product(range(1, places["call"] + 1), CALL):
+        yield alone.struck(one("call", number, kind))
+    yield from stalls(pair)
+
+
+def stalls(setting: Setting, seed: int = 0) -> Iterator[Setting]:
+    """The same world, one process stopped before each of its commits until another has overtaken it."""
+    for number in range(1, play(setting).places["commit"] + 1):
+        yield replace(setting, seed=seed, plan=one("commit", number, "pause"))
+
+
+def seeds(first: int, count: int) -> Iterator[Setting]:
+    """The worlds of so many seeds."""
+    return (of_seed(seed) for seed in range(first, first + count))
+
+
+def hunted(settings: Iterable[Setting], goes_on: Callable[[], bool] = lambda: True) -> Iterator[Outcome]:
+    """Play worlds one after the other, as long as it `goes_on`."""
+    calm = play(CALM)
+    for setting in settings:
+        if not goes_on():
+            return
+        yield compared(play(setting), calm)
+
+
+def caught(mutant: str) -> tuple[int, Outcome] | None:
+    """In which world, and how, a planted mutant is caught; None where none catches it."""
+    calm = play(CALM)
+    for count, setting in enumerate(worlds_for(mutant), start=1):
+        with MUTANTS[mutant]():
+            outcome = compared(play(setting), calm)
+        if outcome.problems:
+            return count, outcome
+    return None
+
+
+def worlds_for(mutant: str) -> Iterator[Setting]:
+    """Where a mutant is hunted: stalls for those of fences and late answers, seeds for the others."""
+    calm: Iterable[Setting] = (CALM,)
+    if mutant in STALLED:
+        return chain(calm, *(stalls(replace(CALM, processes=2), seed) for seed in range(5)))
+    return chain(calm, seeds(0, MUTANT_SEEDS_MAX))
+
+
+@contextmanager
+def _quick() -> Iterator[None]:
+    """A world is short: its garbage is collected when it is over."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

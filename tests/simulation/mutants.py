@@ -1,0 +1,196 @@
+"""Planted faults of the system itself, each to be caught: a checker that never finds anything proves nothing.
+
+A mutant changes the product's functions for the time of one world, from the outside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from unittest import mock
+
+import sqlalchemy as sa
+
+from dragoman.ledger.acting import Ledger
+from dragoman.machines.tables import ATTEMPT
+from dragoman.model.contracts import Family
+from dragoman.model.effects import Answer, Outgoing
+from dragoman.model.intents import JobEvent
+from dragoman.model.scopes import System
+from dragoman.store import leases
+from dragoman.store.acts import calling, settling
+from dragoman.store.rows import approvals, effects, jobs, shards
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Row, Tx
+
+_SHARDS = tables.shards
+
+Mutant = Callable[[], AbstractContextManager[object]]
+
+
+def held_without_fence() -> AbstractContextManager[object]:
+    """Whoever once held a lease may go on writing."""
+
+    def held(table: sa.Table, key: leases.Key, fence: int) -> sa.ColumnElement[bool]:
+        parts = key if isinstance(key, tuple) else (key,)
+        return sa.and_(*[column == part for column, part in zip(table.primary_key, parts, strict=True)])
+
+    return mock.patch.object(leases, "held", held)
+
+
+def job_held_without_fence() -> AbstractContextManager[object]:
+    """Whoever once held a job may go on writing."""
+
+    def hold(tx: Tx, job_id: str, fence: int) -> Row:
+        row = jobs.find(tx, System(), job_id, lock=True)
+        assert row is not None
+        return row
+
+    return mock.patch.object(jobs, "hold", hold)
+
+
+def claimed_without_fence() -> AbstractContextManager[object]:
+    """A claim that leaves the fence as it was."""
+    claim = leases.claim
+
+    def claimed(tx: Tx, table: sa.Table, **asked: Any) -> list[Row]:
+        rows = claim(tx, table, **asked)
+        for row in rows:
+            key = [column == getattr(row, column.name) for column in table.primary_key]
+            tx.touched(sa.update(table).where(*key).values(fence=table.c.fence - 1))
+        keys = [tuple(getattr(row, column.name) for column in table.primary_key) for row in rows]
+        where = sa.tuple_(*table.primary_key).in_(keys)
+        return tx.all(sa.select(table).where(where)) if rows else []
+
+    return mock.patch.object(leases, "claim", claimed)
+
+
+@contextmanager
+def sent_inside_a_transaction() -> Iterator[None]:
+    """The provider is called by the very act that begins the attempt."""
+    start_call = calling.start_call
+    families: list[Mapping[str, Family]] = []
+    create = Ledger.__init__
+
+    def learn(self: Ledger, database: Any, known: Mapping[str, Family]) -> None:
+        families.append(known)
+        create(self, database, known)
+
+    def start(tx: Tx, *asked: Any) -> Any:
+        begun = start_call(tx, *asked)
+        if isinstance(begun, Outgoing):
+            sending = families[-1]["completion"].deliver(begun, 60.0)
+            with contextlib.suppress(StopIteration):
+                sending.send(None)
+            sending.close()
+        return begun
+
+    with mock.patch.object(Ledger, "__init__", learn), mock.patch.object(calling, "start_call", start):
+        yield
+
+
+def counted_blindly() -> AbstractContextManager[object]:
+    """A counter to which every event adds what it says, also one that comes again."""
+    settle = settling.settle_event
+
+    def add(tx: Tx, event: JobEvent) -> settling.Settlement:
+        known = {(row.manifest_id, row.shard): row.completed for row in tx.all(sa.select(_SHARDS))}
+        settlement = settle(tx, event)
+        if settlement.verdict in ("applied", "stale"):
+            said = sum(item.status == "completed" for item in event.items)
+            for row in tx.all(sa.select(_SHARDS)):
+                completed = known[row.manifest_id, row.shard] + said
+                here = sa.and_(_SHARDS.c.manifest_id == row.manifest_id, _SHARDS.c.shard == row.shard)
+                queued = row.queued + row.completed - completed
+                tx.touched(sa.update(_SHARDS).where(here).values(completed=completed, queued=queued))
+        return settlement
+
+    return mock.patch.object(settling, "settle_event", add)
+
+
+@contextmanager
+def recounted_before_the_move() -> Iterator[None]:
+    """Counts are taken when the shard is locked, and written once the intents have moved."""
+    counted: dict[tuple[str, int], Mapping[str, Any]] = {}
+    lock, count = shards.lock, shards._count
+
+    def early(tx: Tx, manifest_id: str, numbers: Iterable[int]) -> None:
+        wanted = sorted(set(numbers))
+        lock(tx, manifest_id, wanted)
+        counted.update({(manifest_id, number): count(tx, manifest_id, number) for number in wanted})
+
+    def kept(tx: Tx, manifest_id: str, number: int) -> Any:
+        return counted.pop((manifest_id, number), None) or count(tx, manifest_id, number)
+
+    with mock.patch.object(shards, "lock", early), mock.patch.object(shards, "_count", kept):
+        yield
+
+
+def resent_without_a_word() -> AbstractContextManager[object]:
+    """What is unknown is bought again, and nobody writes down that this was allowed."""
+    return mock.patch.object(approvals, "add", return_value=None)
+
+
+@contextmanager
+def taken_over_as_unsent() -> Iterator[None]:
+    """Whoever takes over believes that what was begun was never sent."""
+    take_over = effects.take_over
+
+    def believe(tx: Tx, effect_id: str) -> Row | None:
+        last = effects.last_attempt(tx, effect_id)
+        if last is not None and last.outcome == ATTEMPT.initial:
+            effects.settle(tx, last.id, Answer("NOT_STARTED"))
+            effects.move(tx, effect_id, "fail")
+        return take_over(tx, effect_id)
+
+    with mock.patch.object(effects, "take_over", believe):
+        yield
+
+
+@contextmanager
+def repeated_in_secret() -> Iterator[None]:
+    """A sender that tries again by itself when no answer comes."""
+    send = Ledger._send
+
+    async def twice(self: Ledger, family: Family, outgoing: Outgoing) -> Answer:
+        answer = await send(self, family, outgoing)
+        if answer.outcome in ATTEMPT.groups["UNKNOWN"]:
+            answer = await send(self, family, outgoing)
+        return answer
+
+    with mock.patch.object(Ledger, "_send", twice):
+        yield
+
+
+@contextmanager
+def late_answers_dropped() -> Iterator[None]:
+    """An answer to an attempt that was given up is thrown away, and its money forgotten."""
+    settle = effects.settle
+
+    def dropped(tx: Tx, attempt_id: str, answer: Answer) -> effects.Settled:
+        row = effects.attempt(tx, attempt_id)
+        if row is not None and row.outcome != ATTEMPT.initial:
+            return effects.Settled(str(row.outcome), late=True, known=False)
+        return settle(tx, attempt_id, answer)
+
+    with mock.patch.object(effects, "settle", dropped):
+        yield
+
+
+ALL: Mapping[str, Mutant] = {
+    "a fence that nobody looks at": held_without_fence,
+    "a job's fence that nobody looks at": job_held_without_fence,
+    "a claim that raises no fence": claimed_without_fence,
+    "a send inside a transaction": sent_inside_a_transaction,
+    "a blind counter": counted_blindly,
+    "a recount before the move": recounted_before_the_move,
+    "a resend of an unknown without a word": resent_without_a_word,
+    "a take-over that believes nothing was sent": taken_over_as_unsent,
+    "a hidden repeat": repeated_in_secret,
+    "a late answer thrown away": late_answers_dropped,
+}
+
+STALLED = ("a fence that nobody looks at", "a job's fence that nobody looks at", "a late answer thrown away")
+"""Mutants that only show where one process is overtaken by another."""

@@ -1,0 +1,102 @@
+"""What one world is made of, beside its faults: drawn from its seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tests.simulation.faults import Place, Plan, drawn
+
+DOCUMENTS: Mapping[str, bytes] = {
+    "shop.json": (
+        b'{\n  "title": "A small shop",\n'
+        b'  "cart": {"empty": "Your cart is empty", "pay": "Pay {amount} now"},\n'
+        b'  "hello": "Hello, {name}!"\n}\n'
+    ),
+    "guide.md": (
+        b"---\ntitle: First steps\n---\n\n# Begin here\n\n"
+        b"Open the box and read **every** word of the manual.\n\n"
+        b"Then call `start()` twice.\n"
+    ),
+    "app.po": (
+        b'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: en\\n"\n\n'
+        b'msgid "Save"\nmsgstr ""\n\nmsgid "Delete the %s?"\nmsgstr ""\n\n'
+        b'msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    ),
+}
+LOCALES = ("de", "fr")
+_PLACES: Mapping[Place, int] = {"point": 260, "commit": 90, "call": 20}
+"""About as many points, commits and calls as a calm process has: faults are drawn among so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One world. `frees` says that leases of vanished owners are known to be free, as on one host."""
+
+    seed: int
+    plan: Plan = field(default_factory=Plan)
+    processes: int = 1
+    groups: bool = True
+    frees: bool = True
+    priced: bool = True
+    askable: bool = False
+    on_unknown: str = "resend"
+    weather: Mapping[str, float] = field(default_factory=dict)
+    restart_seconds: float = 1.0
+    is_shuffled: bool = False
+    """Whether the seed decides how long every step takes; else all of them take the same."""
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether the vendor may answer a text so badly, so often, that its field fails."""
+        return bool(self.weather.keys() & _SPOILS)
+
+    def struck(self, plan: Plan) -> Setting:
+        """The same world under another plan."""
+        return replace(self, plan=plan)
+
+    def __str__(self) -> str:
+        answers = "askable" if self.askable else "dumb"
+        money = "priced" if self.priced else "free"
+        weather = ", ".join(f"{move} {share:.0%}" for move, share in self.weather.items()) or "fair"
+        return (
+            f"seed {self.seed}: {self.processes} processes, {'group' if self.groups else 'single'} commits, "
+            f"leases of the dead {'freed' if self.frees else 'run out'}, a {money} {answers} provider "
+            f"in {weather} weather, unknown calls: {self.on_unknown}; plan: {self.plan}"
+        )
+
+
+CALM = Setting(seed=0)
+"""The world whose every point is struck once."""
+
+_SPOILS = frozenset({"cut", "garbage", "missing", "duplicate", "broken", "empty", "length", "twice"})
+
+_WEATHERS: tuple[Mapping[str, float], ...] = (
+    {},
+    {"lost": 0.15, "late": 0.1},
+    {"never": 0.1, "unreachable": 0.1, "slow_down": 0.1},
+    {"cut": 0.1, "garbage": 0.1, "lost": 0.1},
+    {"missing": 0.1, "duplicate": 0.1, "broken": 0.1, "empty": 0.05, "length": 0.1, "twice": 0.1},
+    {"slow_down": 0.2, "spend_limit": 0.05, "lost": 0.1, "broken": 0.1},
+)
+
+
+def of_seed(seed: int) -> Setting:
+    """The world of a seed: everything about it, and up to five faults."""
+    dice = random.Random(seed)
+    processes = dice.choice((1, 2, 2))
+    most = {place: count * processes for place, count in _PLACES.items()}
+    return Setting(
+        seed=seed,
+        plan=drawn(dice, most, dice.randint(1, 6)),
+        processes=processes,
+        groups=dice.random() < 0.5,
+        frees=dice.random() < 0.5,
+        priced=dice.random() < 0.7,
+        askable=dice.random() < 0.4,
+        on_unknown=dice.choice(("resend", "resend", "resend:unlimited", "hold")),
+        weather=dice.choice(_WEATHERS),
+        restart_seconds=dice.choice((0.1, 1.0, 30.0, 150.0)),
+        is_shuffled=True,
+    )

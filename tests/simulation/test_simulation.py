@@ -1,0 +1,52 @@
+"""A short slice of the simulation, for every run of the suite; `make simulate` runs all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation import mutants
+from tests.simulation.faults import one
+from tests.simulation.hunt import caught, compared, play
+from tests.simulation.settings import CALM, DOCUMENTS, LOCALES, of_seed
+from tests.simulation.world import Outcome
+
+
+@pytest.fixture(scope="module")
+def calm() -> Outcome:
+    """What comes out where nothing goes wrong."""
+    return play(CALM)
+
+
+def test_a_calm_world_translates_everything_and_puts_it_in_place(calm: Outcome) -> None:
+    assert calm.problems == []
+    assert set(calm.states.values()) == {"completed"}
+    assert set(calm.targets) == {f"{locale}/{name}" for locale in LOCALES for name in DOCUMENTS}
+    assert b"fr Your cart is empty" in calm.targets["fr/shop.json"]
+    assert calm.places["commit"] > 20
+
+
+@pytest.mark.parametrize("share", [0.05, 0.25, 0.35, 0.45, 0.55, 0.65, 0.8, 0.95])
+def test_a_process_killed_on_the_way_changes_nothing_of_the_end(calm: Outcome, share: float) -> None:
+    plan = one("point", round(calm.places["point"] * share), "kill")
+    outcome = compared(play(CALM.struck(plan)), calm)
+    assert outcome.problems == [], str(outcome.setting)
+    assert any("***" in line.text for line in outcome.story), "the fault has struck"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_worlds_of_seeds_settle_and_every_count_is_true(calm: Outcome, seed: int) -> None:
+    outcome = compared(play(of_seed(seed)), calm)
+    assert outcome.problems == [], str(outcome.setting)
+
+
+def test_the_same_seed_tells_the_same_story() -> None:
+    first, again = play(of_seed(5)), play(of_seed(5))
+    assert [str(line) for line in first.story] == [str(line) for line in again.story]
+    assert first.targets == again.targets
+    assert first.places == again.places
+
+
+@pytest.mark.parametrize("mutant", sorted(mutants.ALL))
+def test_a_planted_mutant_is_caught(mutant: str) -> None:
+    found = caught(mutant)
+    assert found is not None, f"no world has caught {mutant}"

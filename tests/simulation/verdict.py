@@ -1,0 +1,201 @@
+"""What must hold once a world has settled: ends, files, events, a ledger that equals what the vendor took."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from dragoman.machines.tables import ATTEMPT, INTENT
+from dragoman.model.completions import Usage
+from dragoman.providers import exchange
+from dragoman.providers.rehearsal import Call
+from tests.simulation.ground import Database
+from tests.simulation.settings import DOCUMENTS, Setting
+
+_GIVEN_UP = ATTEMPT.groups["UNKNOWN"] | {"ACCEPTED_LATE"}
+"""Outcomes after which the same may be bought again, if that is written down."""
+
+
+class Attempt(NamedTuple):
+    """One attempt at a completion, and what was booked for it."""
+
+    id: str
+    effect: str
+    number: int
+    outcome: str
+    resend: int
+    tokens: int | None
+    microusd: int | None
+
+
+def states_of(database: Database) -> Mapping[str, str]:
+    """Document and locale → the state in which the intent stands."""
+    return {
+        f"{document} {locale}": state
+        for document, locale, state in database.all("SELECT document, locale, state FROM intents")
+    }
+
+
+def targets_of(folder: Path) -> Mapping[str, bytes]:
+    """Every file of the world's folder that is no source."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    named = {path.relative_to(folder).as_posix(): path for path in files}
+    return {
+        name: path.read_bytes()
+        for name, path in named.items()
+        if name not in DOCUMENTS and not name.startswith(".dragoman/")
+    }
+
+
+def problems(
+    database: Database,
+    setting: Setting,
+    sent: Mapping[str, Sequence[Call]],
+    heard: Mapping[str, str],
+    folder: Path,
+) -> Iterator[str]:
+    """Everything that is wrong with a settled world.
+
+    `sent` is what the vendor took, `heard` what it answered to processes that had no excuse to forget it.
+    """
+    yield from _ends(database)
+    yield from _events(database)
+    yield from _publication(database)
+    yield from _ledger(database, setting, sent, heard)
+    yield from _first_questions(database)
+    for name in targets_of(folder):
+        if name.endswith(".dragoman"):
+            yield f"a half-written file is left behind: {name}"
+
+
+def _ends(database: Database) -> Iterator[str]:
+    for pair, state in states_of(database).items():
+        if state not in INTENT.terminal:
+            yield f"intent {pair} is {state}"
+    for intent, generation, times in database.all(
+        "SELECT subject, generation, count(*) FROM history WHERE kind = 'intent' AND after IN"
+        " ('completed', 'failed', 'skipped', 'protected') GROUP BY 1, 2 HAVING count(*) > 1"
+    ):
+        yield f"intent {intent} ended {times} times in generation {generation}"
+    for manifest in database.all("SELECT id FROM manifests WHERE phase != 'ended'"):
+        yield f"manifest {manifest} has not ended"
+
+
+def _events(database: Database) -> Iterator[str]:
+    for event, state in database.all("SELECT id, state FROM outbox WHERE state != 'delivered'"):
+        yield f"event {event} is {state}"
+    for event, receipts in database.all(
+        "SELECT o.id, count(r.id) FROM outbox o LEFT JOIN receipts r ON r.event_id = o.id"
+        " GROUP BY 1 HAVING count(r.id) != 1"
+    ):
+        yield f"event {event} has {receipts} receipts"
+
+
+def _publication(database: Database) -> Iterator[str]:
+    """Each intent with results is in place once, and its step says so."""
+    for document, locale, steps in database.all(
+        "SELECT i.document, i.locale, count(s.intent_id) FROM intents i LEFT JOIN publication_steps s"
+        " ON s.intent_id = i.id AND s.state = 'SUCCEEDED' AND s.direction = 'forward'"
+        " WHERE i.state = 'completed' GROUP BY i.id HAVING count(s.intent_id) != 1"
+    ):
+        yield f"{document} in {locale} is completed and was put in place {steps} times"
+    for step, state in database.all(
+        "SELECT step_key, state FROM publication_steps WHERE state != 'SUCCEEDED'"
+    ):
+        yield f"publication step {step} is {state}"
+
+
+def _ledger(
+    database: Database, setting: Setting, sent: Mapping[str, Sequence[Call]], heard: Mapping[str, str]
+) -> Iterator[str]:
+    attempts = _attempts(database)
+    for attempt_id, outcome in heard.items():
+        stands = attempts[attempt_id].outcome
+        if outcome in ATTEMPT.groups["PAID"] and stands not in ATTEMPT.groups["PAID"]:
+            yield f"attempt {attempt_id} was heard of as {outcome}, and the ledger says {stands}"
+    for attempt_id in sent.keys() - attempts.keys():
+        yield f"the vendor took {attempt_id}, of which the ledger knows nothing"
+    for attempt in attempts.values():
+        yield from _booked(attempt, sent.get(attempt.id, ()), setting)
+    of_effect: dict[str, list[Attempt]] = {}
+    for attempt in attempts.values():
+        of_effect.setdefault(attempt.effect, []).append(attempt)
+    for effect, mine in of_effect.items():
+        yield from _repeats(database, setting, effect, mine, sent)
+
+
+def _attempts(database: Database) -> Mapping[str, Attempt]:
+    rows = database.all(
+        "SELECT a.id, a.effect_id, a.number, a.outcome, a.resend, u.total_tokens, u.microusd"
+        " FROM attempts a JOIN effects e ON e.id = a.effect_id LEFT JOIN ai_usage u ON u.attempt_id = a.id"
+        " WHERE e.family = 'completion' ORDER BY a.effect_id, a.number"
+    )
+    return {row[0]: Attempt(*row) for row in rows}
+
+
+def _booked(attempt: Attempt, taken: Sequence[Call], setting: Setting) -> Iterator[str]:
+    """One attempt beside what the vendor has on record under its id."""
+    said = f"attempt {attempt.number} of effect {attempt.effect} is {attempt.outcome}"
+    if len(taken) > 1:
+        yield f"{said}, and the vendor took it {len(taken)} times"
+    if not taken:
+        if attempt.outcome in ATTEMPT.groups["PAID"] or attempt.tokens is not None:
+            yield f"{said} with {attempt.tokens} tokens, and the vendor never took it"
+        return
+    if attempt.outcome in ATTEMPT.groups["PAID"]:
+        if attempt.tokens is None:
+            yield f"{said}, and nothing is booked"
+    elif attempt.outcome not in ATTEMPT.groups["UNKNOWN"]:
+        yield f"{said}, and the vendor took it"
+    usage = _usage(taken[0])
+    booked = (attempt.tokens, attempt.microusd)
+    if None in booked or usage is None:
+        return
+    if booked != (usage.prompt_tokens + usage.output_tokens, usage.microusd):
+        yield f"{said} and books {booked} (tokens, micro-USD); the vendor says {usage}"
+
+
+def _usage(taken: Call) -> Usage | None:
+    """What the vendor asks for one call; None where its answer is too broken to say."""
+    usage = exchange.read_answer(taken.answer).usage
+    return usage if usage.prompt_tokens or usage.output_tokens else None
+
+
+def _repeats(
+    database: Database,
+    setting: Setting,
+    effect: str,
+    attempts: Sequence[Attempt],
+    sent: Mapping[str, Sequence[Call]],
+) -> Iterator[str]:
+    """What was bought again was in doubt before, and where it costs money somebody has allowed it."""
+    bought = [attempt for attempt in attempts if attempt.id in sent]
+    for earlier in bought[:-1]:
+        if earlier.outcome not in _GIVEN_UP:
+            yield f"effect {effect} was bought again after attempt {earlier.number} was {earlier.outcome}"
+    if not setting.priced:
+        return
+    for before, attempt in pairwise(attempts):
+        if before.outcome in _GIVEN_UP and not attempt.resend:
+            yield f"effect {effect} was sent again without a word after an attempt that is {before.outcome}"
+    resends = sum(attempt.resend for attempt in attempts)
+    approved = database.one(
+        "SELECT count(*) FROM approvals WHERE effect_id = ? AND used_at IS NOT NULL", effect
+    )
+    if resends != approved:
+        yield f"effect {effect} was sent again {resends} times under {approved} approvals"
+
+
+def _first_questions(database: Database) -> Iterator[str]:
+    """No field is asked for as for the first time twice: that would be a purchase that no ledger sees."""
+    asked: dict[tuple[str, int, str], int] = {}
+    for job, said in database.all("SELECT job_id, asked FROM calls WHERE purpose = 'first'"):
+        for _, ordinal, category in json.loads(said):
+            key = (job, ordinal, category)
+            asked[key] = asked.get(key, 0) + 1
+    for (job, ordinal, category), times in asked.items():
+        if times > 1:
+            yield f"field {ordinal} {category} of job {job} was asked for {times} times as for the first time"

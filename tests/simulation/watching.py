@@ -1,0 +1,185 @@
+"""What must hold at every commit: legal moves only, under fences that hold, and counts equal to a recount."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from dragoman.machines.tables import ATTEMPT, INTENT, JOB
+from dragoman.store.rows.shards import STATES as INTENT_STATES
+from tests.simulation.ground import STATES, Database, Sight
+
+_HOLDERS: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {
+    "manifests": (("manifests", frozenset({"enumerating"})),),
+    "submissions": (("submissions", frozenset({"submitting"})),),
+    "jobs": (("jobs", frozenset({"processing"})),),
+    "outbox": (("outbox", frozenset({"delivering"})),),
+    "publication_requests": (("publication_requests", frozenset({"pending"})),),
+    "publication_commands": (("publication_commands", frozenset({"PROCESSING"})),),
+    "intents": (("shards", frozenset({"preparing"})),),
+}
+_PARTS_OF_A_JOB = ("calls", "job_fields")
+"""Table → whose lease a move out of these states needs."""
+
+_OPEN_OUTCOMES = tuple(sorted({ATTEMPT.initial} | ATTEMPT.groups["UNKNOWN"]))
+
+_SHARDS = f"""
+    SELECT manifest_id || '/' || shard, intents, {", ".join(INTENT_STATES)}, retryable_failed FROM shards
+"""
+_INTENTS = """
+    SELECT manifest_id || '/' || shard, state, count(*), sum(state = 'failed' AND retryable)
+    FROM intents GROUP BY 1, 2
+"""
+_RESERVED = f"""
+    SELECT workspace, budget_month, correlation_id, sum(reserved_tokens), sum(reserved_microusd), 0, 0
+    FROM attempts WHERE outcome IN ({", ".join(map(repr, _OPEN_OUTCOMES))}) AND reserved_tokens > 0
+    AND NOT EXISTS (SELECT 1 FROM ai_usage WHERE attempt_id = attempts.id) GROUP BY 1, 2, 3
+    UNION ALL
+    SELECT u.workspace, a.budget_month, u.client_job_id, 0, 0, sum(u.total_tokens), sum(u.microusd)
+    FROM ai_usage u JOIN attempts a ON a.id = u.attempt_id WHERE a.reserved_tokens > 0 GROUP BY 1, 2, 3
+"""
+_BUDGETS = """
+    SELECT workspace, scope, scope_key, reserved_tokens, reserved_microusd, spent_tokens, spent_microusd
+    FROM budgets
+"""
+_JOBS = """
+    SELECT id, total_fields + passed_through, done_fields, failed_fields, via_memory, via_ai, passed_through
+    FROM jobs
+"""
+_FIELDS = """
+    SELECT job_id, count(*), sum(state = 'done'), sum(state = 'failed'),
+    sum(state = 'done' AND via = 'memory'), sum(state = 'done' AND via = 'ai'), sum(state = 'passed')
+    FROM job_fields GROUP BY job_id
+"""
+_ENDED_WITHOUT_ONE_EVENT = f"""
+    SELECT jobs.id, jobs.state, count(outbox.id) FROM jobs LEFT JOIN outbox ON outbox.job_id = jobs.id
+    GROUP BY jobs.id HAVING count(outbox.id) != (jobs.state IN ({", ".join(map(repr, sorted(JOB.terminal)))}))
+"""
+
+
+class Watch:
+    """Looks at every commit of a world. Knows who claimed which fence; believes nothing else."""
+
+    def __init__(self, database: Database, is_dead: Callable[[str], bool]) -> None:
+        self._database = database
+        self._is_dead = is_dead
+        self.overtaken: set[str] = set()
+        """Owners of whom the last commit took something."""
+        self._claimants: dict[tuple[str, str, int], str | None] = {}
+        self._fences: dict[tuple[str, str], int] = {}
+
+    def problems(self, owner: str, now: int) -> list[str]:
+        """What is wrong after a commit by `owner` at its database time `now`."""
+        self.overtaken.clear()
+        sights = self._database.sights()
+        raised: set[tuple[str, str]] = set()
+        found: list[str] = []
+        for sight in sights:
+            if sight.kind == "fence":
+                found += self._fence(sight, owner, now)
+                raised.add((sight.table, sight.subject))
+        for sight in sights:
+            if sight.kind == "state":
+                found += self._move(sight, owner, raised)
+            elif sight.kind == "lease":
+                found += self._lease(sight, owner)
+        return found + [problem for check in _CHECKS for problem in check(self._database)]
+
+    def _fence(self, sight: Sight, owner: str, now: int) -> Iterator[str]:
+        key = (sight.table, sight.subject)
+        fence = sight.fence or 0
+        if fence <= self._fences.get(key, 0):
+            yield f"{sight.table} {sight.subject}: fence {sight.before} became {fence}"
+        if sight.owner and sight.owner_before and (sight.lease_before or 0) > now:
+            yield f"{sight.table} {sight.subject}: claimed while {sight.owner_before} held it"
+        if sight.owner and sight.owner != owner:
+            yield f"{sight.table} {sight.subject}: claimed by {owner} in the name of {sight.owner}"
+        before = self._claimants.get((*key, self._fences.get(key, 0)))
+        if before and before != owner:
+            self.overtaken.add(before)
+        self._fences[key] = fence
+        self._claimants[(*key, fence)] = sight.owner
+
+    def _lease(self, sight: Sight, owner: str) -> Iterator[str]:
+        """Only its holder prolongs or ends a lease; that of a dead one may be ended for him."""
+        holder = sight.owner_before or ""
+        if holder != owner and not self._is_dead(holder):
+            yield f"{sight.table} {sight.subject}: {owner} has changed the lease that {holder} holds"
+
+    def _move(self, sight: Sight, owner: str, raised: set[tuple[str, str]]) -> Iterator[str]:
+        machine = STATES[sight.table][1]
+        rows = machine.table + machine.reopens
+        if not any(before == sight.before and after == sight.after for before, _, after in rows):
+            yield f"{sight.table} {sight.subject}: {sight.before} → {sight.after} is no move of its machine"
+        if sight.table == "attempts":
+            yield from _outcome(sight, owner)
+        if sight.table in _PARTS_OF_A_JOB and sight.before == "open" and sight.owner not in (None, owner):
+            yield (
+                f"{sight.table} {sight.subject}: {sight.after} by {owner} under a stale fence; "
+                f"{sight.owner} has the job"
+            )
+        for leased, states in _HOLDERS.get(sight.table, ()):
+            key = (leased, sight.subject if leased == sight.table else sight.under)
+            if sight.before not in states or key in raised:
+                continue
+            holder = self._claimants.get((*key, self._fences.get(key, 0)))
+            if holder != owner:
+                yield (
+                    f"{sight.table} {sight.subject}: {sight.before} → {sight.after} by {owner} "
+                    f"under a stale fence; {holder or 'nobody'} holds {leased} {key[1]}"
+                )
+
+
+def _outcome(sight: Sight, owner: str) -> Iterator[str]:
+    """Only its own sender says how an attempt ended; others may only give it up."""
+    if sight.after not in ("CONNECTION_UNKNOWN", "ABSENT") and sight.under != owner:
+        yield f"attempt {sight.subject} of {sight.under} was settled as {sight.after} by {owner}"
+
+
+def _shards(database: Database) -> Iterator[str]:
+    counted: dict[str, dict[str, int]] = {}
+    for key, state, number, retryable in database.all(_INTENTS):
+        shard = counted.setdefault(key, {})
+        shard[state] = number
+        shard["retryable_failed"] = shard.get("retryable_failed", 0) + (retryable or 0)
+    for key, intents, *stored in database.all(_SHARDS):
+        true = counted.get(key, {})
+        wanted = [true.get(state, 0) for state in (*INTENT_STATES, "retryable_failed")]
+        if stored != wanted or intents != sum(wanted[:-1]):
+            yield f"shard {key} counts {stored}, a recount says {wanted}"
+
+
+def _budgets(database: Database) -> Iterator[str]:
+    wanted: dict[tuple[str, str, str], list[int]] = {}
+    for workspace, month, client_job, *amounts in database.all(_RESERVED):
+        for key in ((workspace, "month", month), (workspace, "client_job", client_job)):
+            held = wanted.setdefault(key, [0, 0, 0, 0])
+            wanted[key] = [a + b for a, b in zip(held, amounts, strict=True)]
+    for workspace, scope, key, *stored in database.all(_BUDGETS):
+        true = wanted.pop((workspace, scope, key), [0, 0, 0, 0])
+        if stored != true:
+            yield f"budget {scope} {key} holds {stored}, a recount says {true}"
+    for key, amounts in wanted.items():
+        yield f"budget {key} is missing, a recount says {amounts}"
+
+
+def _jobs(database: Database) -> Iterator[str]:
+    counted = {job: tuple(counts) for job, *counts in database.all(_FIELDS)}
+    for job, *stored in database.all(_JOBS):
+        if tuple(stored) != counted.get(job):
+            yield f"job {job} counts {stored}, a recount says {counted.get(job)}"
+    for job, state, events in database.all(_ENDED_WITHOUT_ONE_EVENT):
+        yield f"job {job} is {state} and has {events} events"
+
+
+def _ended(database: Database) -> Iterator[str]:
+    """A manifest has ended exactly when all of its intents have."""
+    terminal = ", ".join(map(repr, sorted(INTENT.terminal)))
+    for manifest, phase, total, ended in database.all(
+        f"SELECT m.id, m.phase, m.total, (SELECT count(*) FROM intents i WHERE i.manifest_id = m.id"
+        f" AND i.state IN ({terminal})) FROM manifests m"
+    ):
+        if (phase == "ended") != (total == ended):
+            yield f"manifest {manifest} is {phase} with {ended} of {total} intents ended"
+
+
+_CHECKS: tuple[Callable[[Database], Iterator[str]], ...] = (_shards, _budgets, _jobs, _ended)

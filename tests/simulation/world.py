@@ -1,0 +1,452 @@
+"""One world: processes that run the real system, a database, a vendor, a client, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import itertools
+import logging
+import math
+import random
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from dragoman.content import locales
+from dragoman.families.completion import Completion
+from dragoman.flow.site.admission import Caller
+from dragoman.kernel import processes
+from dragoman.kernel.errors import StoreError
+from dragoman.kernel.identity import SeededChance
+from dragoman.model.scopes import Workspace
+from dragoman.store import database as store
+from dragoman.store.writer import Call, Tally
+from dragoman.wiring import rounds
+from dragoman.wiring.services import Services, assemble
+from dragoman.wiring.settings import Settings
+from dragoman.workers import Loop, free_vanished
+from tests.simulation import verdict
+from tests.simulation.faults import COMMIT, JUMPS_SECONDS, PAUSES_SECONDS, Kind, Place
+from tests.simulation.ground import Database
+from tests.simulation.outside import Door, EngineFace, Vendor, WatchedOffload
+from tests.simulation.performing import FaultySession, InlineReader, InlineWriter
+from tests.simulation.processes import HERE, Killed, Process
+from tests.simulation.settings import DOCUMENTS, LOCALES, Setting
+from tests.simulation.virtual import HostClock, Stuck, VirtualLoop
+from tests.simulation.watching import Watch
+
+CALLER = Caller("default", "mia")
+PATIENCE_SECONDS = 3 * 86_400.0
+"""Virtual time in which everything has to settle."""
+PAUSE_MAX_SECONDS = 500.0
+OVERTAKEN_POINTS_MAX = 9
+_LOOK_SECONDS = 10.0
+_POLL_FACTORS = (10.0, 300.0)
+"""Polls are the contract, wakes a favour: slower polls change nothing but what idling costs. Where nothing
+happens for long, they come to the second factor."""
+_DELAYS_SECONDS = (0.0, 0.0, 0.001, 0.01, 0.1, 0.7)
+_STEADY_SECONDS = 0.001
+
+_OPEN = """
+    SELECT (SELECT count(*) FROM manifests WHERE phase != 'ended')
+    + (SELECT count(*) FROM submissions WHERE state NOT IN ('accepted', 'failed'))
+    + (SELECT count(*) FROM jobs WHERE state IN ('queued', 'processing'))
+    + (SELECT count(*) FROM outbox WHERE state IN ('pending', 'delivering'))
+    + (SELECT count(*) FROM receipts WHERE state IN ('RECEIVED', 'FAILED_RETRYABLE'))
+    + (SELECT count(*) FROM publication_requests WHERE state = 'pending')
+    + (SELECT count(*) FROM publication_commands WHERE state IN ('PENDING', 'PROCESSING'))
+    + (SELECT count(*) FROM attempts WHERE outcome = 'STARTED')
+"""
+_HELD = (
+    "SELECT count(*) FROM jobs WHERE state = 'queued' AND parked_for = 'unknown' AND next_attempt_at IS NULL"
+)
+
+
+@dataclass(slots=True)
+class Line:
+    """One line of a world's story."""
+
+    at_seconds: float
+    process: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.at_seconds:10.3f}  {self.process:<8} {self.text}"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a world."""
+
+    setting: Setting
+    places: Mapping[Place, int]
+    """How many points, commits and calls there were."""
+    problems: list[str] = field(default_factory=list)
+    story: list[Line] = field(default_factory=list)
+    targets: Mapping[str, bytes] = field(default_factory=dict)
+    states: Mapping[str, str] = field(default_factory=dict)
+    """Document and locale → the state in which its intent ended."""
+
+
+class World:
+    """Everything that exists while one setting is played."""
+
+    def __init__(self, setting: Setting, folder: Path) -> None:
+        self.setting = setting
+        self.loop = VirtualLoop()
+        self.clock = HostClock(self.loop)
+        self.database = Database()
+        self.session: FaultySession = self.database.session
+        self.groups = setting.groups
+        self.folder = folder
+        self.places: dict[Place, int] = {"point": 0, "commit": 0, "call": 0}
+        self.story: list[Line] = []
+        self.problems: list[str] = []
+        self.manifest_id = ""
+        self.vendor = _vendor(setting)
+        self.vendor.rules = self
+        self._dice = random.Random(f"dice of {setting.seed}")
+        self._watch = Watch(self.database, self._is_dead)
+        self._frozen: dict[Process, float] = {}
+        self.heard: dict[str, tuple[Process, str]] = {}
+        self._in_transaction = ""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._polls: list[tuple[Loop, float]] = []
+        self._poll_factor = 0.0
+        self._moves_seen = 0
+        self._lives: list[tuple[Process, Services]] = []
+        self._known: dict[str, Process] = {}
+        self._settings = _settings(folder)
+
+    # what processes ask of the world
+
+    def strike(self, process: Process, label: str, can: tuple[Kind, ...]) -> Kind | None:
+        """Count a point and give its fault."""
+        places: dict[Place, int] = {"point": self._count("point")}
+        if can:
+            place: Place = "commit" if can == COMMIT else "call"
+            places[place] = self._count(place)
+        kind = self.setting.plan.at(places, can, self._dice)
+        self._thaw()
+        if kind is not None:
+            where = ", ".join(f"{name} {number}" for name, number in places.items())
+            self.tell(process, f"*** {kind} {label} ({where})")
+        process.missed_a_commit |= kind in ("commit lost", "commit unmade")
+        if kind == "jump":
+            self.clock.set_by_seconds += self._dice.choice(JUMPS_SECONDS)
+        return kind
+
+    def _count(self, place: Place) -> int:
+        self.places[place] += 1
+        return self.places[place]
+
+    def delay_seconds(self) -> float:
+        """How long this step takes."""
+        return self._dice.choice(_DELAYS_SECONDS) if self.setting.is_shuffled else _STEADY_SECONDS
+
+    def pause_seconds(self, process: Process) -> float:
+        """How long a stopped process stands still. One of three wakes just after it was overtaken."""
+        if self._dice.random() < 0.67:
+            self._frozen[process] = math.inf
+            return PAUSE_MAX_SECONDS
+        return self._dice.choice(PAUSES_SECONDS)
+
+    def _thaw(self) -> None:
+        """Let go on who was overtaken a few points ago."""
+        for process in list(self._frozen):
+            self._frozen[process] -= 1
+            if self._frozen[process] <= 0:
+                del self._frozen[process]
+                self.tell(process, "goes on")
+                process.thaw()
+
+    def tell(self, process: Process, text: str) -> None:
+        """Add a line to the story."""
+        self.story.append(Line(self.loop.time(), process.name, text))
+
+    def leave(self, label: str) -> None:
+        """Nobody asks the outside from within a transaction."""
+        if self._in_transaction:
+            self.problem(f"{label} within the transaction of {self._in_transaction}")
+
+    def problem(self, text: str) -> None:
+        """Write down what must not be."""
+        self.problems.append(f"{self.loop.time():.3f} s, point {self.places['point']}: {text}")
+
+    def carry_out(self, process: Process, calls: Sequence[Call], transaction: Callable[[], object]) -> bool:
+        """Run one transaction at once, and look at what it left."""
+        before = self.database.changes
+        self._in_transaction = calls[0].act.__name__
+        try:
+            transaction()
+        finally:
+            self._in_transaction = ""
+        if self.database.changes == before:
+            return False
+        for problem in self._watch.problems(process.owner, process.time.now()):
+            self.problem(f"after {', '.join(call.act.__name__ for call in calls)}: {problem}")
+        for process in self._frozen:
+            if process.owner in self._watch.overtaken:
+                self._frozen[process] = self._dice.randint(1, OVERTAKEN_POINTS_MAX)
+        return True
+
+    def hear(self, process: Process, attempt_id: str, outcome: str) -> None:
+        """An answer of the vendor's has come to a process."""
+        self.heard[attempt_id] = (process, outcome)
+
+    def _is_dead(self, owner: str) -> bool:
+        return owner in self._known and self._known[owner].dead
+
+    def is_gone(self, owner: str) -> bool:
+        """Whether it is known that this owner is no more."""
+        return self.setting.frees and self._is_dead(owner)
+
+    # the play
+
+    def play(self) -> Outcome:
+        """Run until everything has settled, or patience ends; then look at what there is."""
+        asyncio.set_event_loop(self.loop)
+        self.loop.set_exception_handler(self._untended)
+        self.loop.set_task_factory(self._keep)
+        try:
+            with self._stage():
+                self.loop.run_until_complete(asyncio.wait_for(self._live(), PATIENCE_SECONDS))
+        except TimeoutError:
+            self.problem(f"not settled after {PATIENCE_SECONDS:.0f} s: {self._what_is_open()}")
+        except Stuck as stuck:
+            self.problem(f"{stuck}: {self._what_is_open()}")
+        heard, taken = self._surely_heard, self.vendor.sent()
+        self._close()
+        if not self.problems:
+            self.problems += verdict.problems(self.database, self.setting, taken, heard, self.folder)
+        targets, states = verdict.targets_of(self.folder), verdict.states_of(self.database)
+        self.database.close()
+        return Outcome(self.setting, self.places, self.problems, self.story, targets, states)
+
+    async def _live(self) -> None:
+        towers = [self.loop.create_task(self._supervise(n)) for n in range(self.setting.processes)]
+        await self._as_client(self._ask)
+        while self.problems or self.database.one(_OPEN):
+            if self.problems:
+                break
+            if self.database.one(_HELD):
+                await asyncio.sleep(_LOOK_SECONDS)
+                await self._as_client(self._let_go)
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._pace()
+        for tower in towers:
+            tower.cancel()
+
+    def _slowed(self, loops: list[Loop]) -> list[Loop]:
+        """The same loops with slower polls."""
+        self._moves_seen = -1
+        self._polls += [(loop, loop.poll_seconds) for loop in loops]
+        self._pace()
+        return loops
+
+    def _pace(self) -> None:
+        """The longer nothing moves, the slower the polls."""
+        least, most = _POLL_FACTORS
+        is_quiet = self.database.moves == self._moves_seen
+        self._poll_factor = min(most, self._poll_factor * 1.3) if is_quiet else least
+        self._moves_seen = self.database.moves
+        for loop, seconds in self._polls:
+            loop.poll_seconds = seconds * self._poll_factor
+
+    async def _supervise(self, place: int) -> None:
+        """Start a process, and another one whenever it has died."""
+        for life in itertools.count(1):
+            number = len(self._known) + 1
+            process = Process(self, f"{'abc'[place]}{life}", number)
+            self._known[process.owner] = process
+            context = contextvars.copy_context()
+            context.run(HERE.set, process)
+            try:
+                await self.loop.create_task(self._run(process), context=context)
+            except (Killed, StoreError):
+                process.die()
+            await asyncio.sleep(self.setting.restart_seconds)
+
+    async def _run(self, process: Process) -> None:
+        services = self._assemble(process)
+        await free_vanished(services.database)
+        services.workers.start(self._slowed(rounds.loops(services, rounds.ROLES)))
+        self._lives.append((process, services))
+        await process.gone.wait()
+
+    def _assemble(self, process: Process) -> Services:
+        chance = SeededChance(f"{self.setting.seed} {process.name}")
+        tally = Tally()
+        database = store.Database(
+            InlineWriter(self, process, chance, tally),
+            InlineReader(self, process, chance),
+            process.time.now,
+            chance,
+            tally,
+        )
+        completion = Completion({"vendor": lambda model: self.vendor}, "vendor")
+        services = assemble(
+            self._settings,
+            database,
+            self.clock,
+            chance,
+            WatchedOffload(self, process),
+            owner=process.owner,
+            completion=completion,
+        )
+        families: dict[str, Any] = services.ledger._families  # type: ignore[assignment]
+        for name, family in list(families.items()):
+            families[name] = Door(self, process, family)
+        services.engine = EngineFace(self, process, services.engine)  # type: ignore[assignment]
+        return services
+
+    # people
+
+    async def _as_client(self, ask: Callable[[Services], Coroutine[Any, Any, None]]) -> None:
+        """Somebody asks a process that lives, and asks again when it dies or stays silent."""
+        while True:
+            alive = [life for life in self._lives if not life[0].dead]
+            if alive:
+                process, services = self._dice.choice(alive)
+                context = contextvars.copy_context()
+                context.run(HERE.set, process)
+                asking = self.loop.create_task(ask(services), context=context)
+                death = self.loop.create_task(process.gone.wait())
+                await asyncio.wait({asking, death}, return_when=asyncio.FIRST_COMPLETED)
+                death.cancel()
+                if asking.done() and not asking.cancelled():
+                    if asking.exception() is None:
+                        return
+                    if not isinstance(asking.exception(), Killed | StoreError):
+                        self.problem(f"a client was told: {asking.exception()!r}")
+                        return
+            await asyncio.sleep(_LOOK_SECONDS / 10)
+
+    async def _ask(self, services: Services) -> None:
+        """The request of this world: always the same, so it may come twice."""
+        frozen = {
+            "project": "docs",
+            "source_locale": "en",
+            "mode": "missing",
+            "provider": "vendor",
+            "root": str(self.folder),
+            "out": "{locale}/{path}{ext}",
+            "executor": "files:v1",
+            "partial": "auto",
+            "publish": "auto",
+            "on_unknown": self.setting.on_unknown,
+            "batch_size": 4,
+            "concurrency": 2,
+        }
+        pairs = sorted((document, locale) for document in DOCUMENTS for locale in LOCALES)
+        admitted = await services.admission.admit_pairs(CALLER, "docs", "r-1", pairs, frozen)
+        if self.manifest_id not in ("", admitted.manifest_id):
+            self.problem("one request id has made two manifests")
+        self.manifest_id = admitted.manifest_id
+
+    async def _let_go(self, services: Services) -> None:
+        """A person has looked at the held calls, and lets them be sent once more."""
+        await services.controls.release(Workspace(CALLER.workspace), self.manifest_id, "mia", "looked")
+
+    @property
+    def _surely_heard(self) -> Mapping[str, str]:
+        """Attempt → outcome, where the process that heard it lives and knows of all its commits."""
+        return {
+            attempt: outcome
+            for attempt, (process, outcome) in self.heard.items()
+            if not process.dead and not process.missed_a_commit
+        }
+
+    # scenery
+
+    @contextmanager
+    def _stage(self) -> Iterator[None]:
+        ears = _Ears(self)
+        journal = logging.getLogger("dragoman")
+        journal.addHandler(ears)
+        was, journal.propagate = journal.propagate, False
+        try:
+            with mock.patch.object(processes, "is_gone", self.is_gone):
+                yield
+        finally:
+            journal.removeHandler(ears)
+            journal.propagate = was
+
+    def _keep(self, loop: asyncio.AbstractEventLoop, what: Any, **more: Any) -> asyncio.Task[Any]:
+        """Tasks of dead processes wait for ever: somebody has to remember them."""
+        task: asyncio.Task[Any] = asyncio.Task(what, loop=loop, **more)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _untended(self, loop: asyncio.AbstractEventLoop, said: dict[str, Any]) -> None:
+        error = said.get("exception")
+        if not isinstance(error, Killed | asyncio.CancelledError):
+            self.problem(f"untended: {said.get('message')} {error!r}")
+
+    def _close(self) -> None:
+        for process in self._known.values():
+            process.gone.set()
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            self.loop.run_until_complete(asyncio.wait(tasks, timeout=60))
+        self.loop.close()
+        asyncio.set_event_loop(None)
+
+    def _what_is_open(self) -> str:
+        """What has not come to its end, for the story."""
+        found = []
+        for table, column in (("manifests", "phase"), ("intents", "state"), ("submissions", "state"),
+                              ("jobs", "state"), ("outbox", "state"), ("receipts", "state"),
+                              ("publication_requests", "state"), ("publication_commands", "state"),
+                              ("calls", "state"), ("attempts", "outcome")):  # fmt: skip
+            states = self.database.all(f"SELECT {column}, count(*) FROM {table} GROUP BY 1")
+            found.append(f"{table} {dict(states)}")
+        return "; ".join(found)
+
+
+class _Ears(logging.Handler):
+    """Hears what the system writes to its journal: a step that failed is a problem."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(logging.WARNING)
+        self._world = world
+
+    def emit(self, record: logging.LogRecord) -> None:
+        said: Mapping[str, Any] = record.msg if isinstance(record.msg, dict) else {"event": record.msg}
+        process = HERE.get(None)
+        if process is not None:
+            self._world.tell(
+                process, f"says: {said.get('event')} {said.get('step', '')} {said.get('code', '')}"
+            )
+        if record.levelno >= logging.ERROR:
+            self._world.problem(f"{said.get('event')} {said.get('step', '')}\n{said.get('exception', '')}")
+
+
+def _vendor(setting: Setting) -> Vendor:
+    return Vendor(
+        "vendor",
+        locales.choose_code,
+        seed=setting.seed,
+        weather=setting.weather,  # type: ignore[arg-type]
+        microusd_per_token=2 if setting.priced else 0,
+        askable=setting.askable,
+        answer_seconds=0.5,
+    )
+
+
+def _settings(folder: Path) -> Settings:
+    return Settings(
+        workspace=CALLER.workspace,
+        state_folder=folder / ".dragoman",
+        root=folder,
+        provider="vendor",
+        executor="files:v1",
+        jobs_per_process=2,
+        calls_per_process=4,
+    )
