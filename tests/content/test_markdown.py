@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dragoman.content.documents import open_document, render
@@ -364,6 +364,8 @@ Term
 
 
 @settings(deadline=None)
+@example("2/h", ["- ", "{#x}"], "de")
+@example("1/h", ["word ", "{#x}"], "de")
 @given(
     st.sampled_from(sorted(blocks(SAMPLE))),
     st.lists(ATOMS, min_size=1, max_size=6),

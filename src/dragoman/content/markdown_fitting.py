@@ -20,6 +20,8 @@ _BEGINS_BLOCK = re.compile(
     r"|\[[^\]]+\]:|\[[ xX]\][ \t]|\[!|:{3}|\$\$|\{[.#:]|!{3}|\?{3}|-{2,}8<"
 )
 _CLOSING_MARKS = re.compile(r"(^|[ \t])(#+)$")
+_ATTRIBUTES = re.compile(r"(^|[ \t])(\{[#.:/][^{}]*\}[ \t]*)$")
+"""What would be taken for a heading's attributes at its end."""
 _UNSPACED = frozenset(("zh", "yue", "wuu", "ja", "th", "lo", "km", "my"))
 """Languages without spaces between words, in which the end of a line would show as one."""
 
@@ -33,9 +35,10 @@ def fitted(text: str, kind: Kind, locale: str) -> str:
             lines = _joined(lines)
         return "\n".join(map(_guarded, lines))
     line = " ".join(line.strip() for line in lines)
-    if kind == "heading":
-        return _CLOSING_MARKS.sub(r"\1\\\2", line)
-    return line if kind == "cell" else _guarded(line)
+    if kind == "cell":
+        return line
+    line = _ATTRIBUTES.sub(r"\1\\\2", line)
+    return _CLOSING_MARKS.sub(r"\1\\\2", line) if kind == "heading" else _guarded(line)
 
 
 def raw(fitted_text: str, kind: Kind, text: str, spans: Sequence[Span], newline: str) -> str:
