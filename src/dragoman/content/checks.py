@@ -214,6 +214,8 @@ def _end(pair: Pair) -> Iterator[Finding]:
 
 
 def _brackets(pair: Pair) -> Iterator[Finding]:
+    if not _BRACKET.search(pair.source_words) and not _BRACKET.search(pair.target_words):
+        return
     source = unicodedata.normalize("NFKC", pair.source_words)
     target = unicodedata.normalize("NFKC", pair.target_words)
     for opens, closes in _BRACKETS:
@@ -318,6 +320,8 @@ _ENDINGS = {
 }
 """Signs for a sign of ours; full-width ones are no others by NFKC."""
 _NO_FULL_STOP = frozenset(("th", "lo", "km", "my"))
+_BRACKET = re.compile(r"[^\w\s.,:;!?'’-]")
+"""What may be a bracket, in any of its forms."""
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("「", "」"), ("【", "】"), ("《", "》"))
 _SPOKEN_ATTRIBUTES = re.compile(
     r"""(\s(?:alt|title|aria-label|placeholder|label|summary)\s*=\s*)(?:"[^"]*"|'[^']*')""", re.IGNORECASE

@@ -21,6 +21,7 @@ _FIGURE = re.compile(
     rf"(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d))?[{_SPACES}]?(?P<half>[aApP])\.?[mM]\b"
     rf"|\d{{1,3}}(?:[{_SPACES}'’]\d{{3}})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,{_ARABIC}]\d+)*"
 )
+_DIGIT = re.compile(r"\d")
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 _SPELLED_OUT_MAX = 12
 _ROUND = frozenset((20, 30, 40, 50, 60, 70, 80, 90, 100, 1_000, 10_000, 1_000_000, 1_000_000_000))
@@ -43,6 +44,8 @@ def changed_figures(
 
     It is not sure where a lacking or added small number may be spelled out, or sizes stand in words.
     """
+    if not _DIGIT.search(source) and not _DIGIT.search(target):
+        return (), (), False
     source, target = _western(source), _western(target)
     if _spelled(source) == _spelled(target):  # what came back as it was can be read as in the source
         return (), (), False

@@ -56,6 +56,8 @@ def split_icu(text: str) -> tuple[Skeleton, dict[str, str]] | None:
 
     None where it holds no plural or select, is not well formed, or would give too many sentences.
     """
+    if "{" not in text:
+        return None
     try:
         parts, end = _message(text, 0, None)
     except (_Malformed, RecursionError):
