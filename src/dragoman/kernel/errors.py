@@ -179,6 +179,7 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
         False,
         "Somebody changed the target; compare, then translate with --force.",
     ),
+    ("source_moved", "publication", 409, False, "The source changed meanwhile; translate it again."),
     ("target_raced", "publication", 409, True, "Somebody wrote at the same moment; it is tried again."),
     (
         "target_refused",

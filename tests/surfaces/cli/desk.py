@@ -73,6 +73,11 @@ class Desk:
         """A file of the tree, as it stands."""
         return (self.folder / name).read_bytes().decode()
 
+    def names(self) -> list[str]:
+        """All files of the tree, but for those of the state folder."""
+        found = (path.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file())
+        return sorted(str(path) for path in found if path.parts[0] != ".dragoman")
+
     def texts(self, name: str) -> dict[str, Any]:
         """A JSON file of the tree."""
         found = json.loads(self.read(name))

@@ -23,26 +23,28 @@ _COMMANDS = publishing.publication_commands
 def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
     """The earliest instant at which something of a manifest moves by itself; None where nothing will.
 
-    Work that another live process holds is due when its lease would end.
+    Work that another live process holds is due when its lease would end. What waits for a pair moves with
+    the manifest that has it.
     """
-    job_ids = sa.select(_JOBS.c.id).where(_JOBS.c.workspace == scope.id, _JOBS.c.client_job_id == manifest_id)
-    runs = sa.select(_EXECUTIONS.c.id).where(_EXECUTIONS.c.manifest_id == manifest_id)
-    submissions = sa.select(_SUBMISSIONS.c.id).where(_SUBMISSIONS.c.manifest_id == manifest_id)
+    ids = [manifest_id, *_holders(tx, manifest_id)]
+    job_ids = sa.select(_JOBS.c.id).where(_JOBS.c.workspace == scope.id, _JOBS.c.client_job_id.in_(ids))
+    runs = sa.select(_EXECUTIONS.c.id).where(_EXECUTIONS.c.manifest_id.in_(ids))
+    submissions = sa.select(_SUBMISSIONS.c.id).where(_SUBMISSIONS.c.manifest_id.in_(ids))
     questions: list[tuple[sa.Column[Any], list[sa.ColumnElement[bool]]]] = [
         (
             _INTENTS.c.next_attempt_at,
-            [_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.state.in_(sorted(INTENT.open))],
+            [_INTENTS.c.manifest_id.in_(ids), _INTENTS.c.state.in_(sorted(INTENT.open))],
         ),
-        (_SHARDS.c.lease_expires_at, [_SHARDS.c.manifest_id == manifest_id]),
+        (_SHARDS.c.lease_expires_at, [_SHARDS.c.manifest_id.in_(ids)]),
         (
             _SUBMISSIONS.c.next_attempt_at,
-            [_SUBMISSIONS.c.manifest_id == manifest_id, _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open))],
+            [_SUBMISSIONS.c.manifest_id.in_(ids), _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open))],
         ),
         (
             _JOBS.c.next_attempt_at,
             [
                 _JOBS.c.workspace == scope.id,
-                _JOBS.c.client_job_id == manifest_id,
+                _JOBS.c.client_job_id.in_(ids),
                 _JOBS.c.state.in_(sorted(JOB.open)),
             ],
         ),
@@ -50,7 +52,7 @@ def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
             _JOBS.c.lease_expires_at,
             [
                 _JOBS.c.workspace == scope.id,
-                _JOBS.c.client_job_id == manifest_id,
+                _JOBS.c.client_job_id.in_(ids),
                 _JOBS.c.state == "processing",
             ],
         ),
@@ -67,7 +69,7 @@ def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
         ),
         (
             _REQUESTS.c.next_attempt_at,
-            [_REQUESTS.c.manifest_id == manifest_id, _REQUESTS.c.state.in_(sorted(REQUEST.open))],
+            [_REQUESTS.c.manifest_id.in_(ids), _REQUESTS.c.state.in_(sorted(REQUEST.open))],
         ),
         (
             _COMMANDS.c.due_at,
@@ -78,6 +80,18 @@ def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
         tx.scalar(sa.select(sa.func.min(column).label("due")).where(*where)) for column, where in questions
     ]
     return min((int(due) for due in found if due is not None), default=None)
+
+
+def _holders(tx: Tx, manifest_id: str) -> list[str]:
+    """The manifests that have pairs for which intents of this one wait."""
+    holder = _INTENTS.alias("holder")
+    rows = tx.all(
+        sa.select(holder.c.manifest_id)
+        .select_from(_INTENTS.join(holder, _INTENTS.c.blocked_by == holder.c.id))
+        .where(_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.parked_for == "pair")
+        .distinct()
+    )
+    return [row.manifest_id for row in rows]
 
 
 def written_targets(tx: Tx, scope: Workspace, manifest_id: str) -> list[dict[str, Any]]:

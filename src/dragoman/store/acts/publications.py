@@ -42,9 +42,12 @@ def publication_of(tx: Tx, scope: Scope, manifest_id: str) -> dict[str, Any]:
 
 
 def unpublished(tx: Tx, scope: Scope, manifest_id: str) -> list[dict[str, Any]]:
-    """Every intent that is not in place though it has results, and why: all that `problems` names some of."""
+    """Every intent that is not wholly in place though it has results, and why.
+
+    What `problems` names some of, and also texts whose source moved while they were translated.
+    """
     manifest = _manifest(tx, scope, manifest_id)
-    return _problems(tx, manifest, PAIRS_MAX) + _unplanned(tx, manifest)
+    return _problems(tx, manifest, PAIRS_MAX) + _unplanned(tx, manifest) + _moved(tx, manifest)
 
 
 def _manifest(tx: Tx, scope: Scope, manifest_id: str) -> Row:
@@ -104,6 +107,21 @@ def _unplanned(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
         }
         for row in requests.given_up(tx, manifest.workspace, manifest.id)
         for intent in _intents(tx, executions.without_success(tx, json.loads(row.intents)))
+    ]
+
+
+def _moved(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
+    rows = executions.left_units(tx, manifest.workspace, manifest.id, PAIRS_MAX)
+    planned = _planned(tx, {row.execution_id: row.plan_id for row in rows}, rows)
+    return [
+        {
+            "state": "source_moved",
+            **planned[row.execution_id, row.ordinal],
+            "code": "source_moved",
+            "message": f"the source of {row.units_left} of its texts changed meanwhile: not written",
+            "remedy": CODES["source_moved"].remedy,
+        }
+        for row in rows
     ]
 
 

@@ -368,14 +368,24 @@ def where_intents_stand(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
 def not_in_place(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
     """Newest steps of intents that ended badly, whose end nobody knows, or that were never run."""
     steps, latest = _latest(workspace, manifest_id)
+    bad = steps.c.state.in_(["FAILED", "CONFLICT", "UNKNOWN"])
+    not_run = sa.and_(steps.c.state == STEP.initial, _EXECUTIONS.c.state == "FAILED")
+    return _with_plans(tx, steps, latest, sa.or_(bad, not_run), limit)
+
+
+def left_units(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
+    """Newest steps of intents that succeeded and left units whose source had moved."""
+    steps, latest = _latest(workspace, manifest_id)
+    left = sa.and_(steps.c.state == "SUCCEEDED", steps.c.direction == "forward", steps.c.units_left > 0)
+    return _with_plans(tx, steps, latest, left, limit)
+
+
+def _with_plans(
+    tx: Tx, steps: sa.FromClause, latest: sa.Select[Any], where: sa.ColumnElement[bool], limit: int
+) -> list[Row]:
     return tx.all(
         latest.add_columns(*steps.c, _EXECUTIONS.c.plan_id, _EXECUTIONS.c.error_code.label("execution_code"))
-        .where(
-            sa.or_(
-                steps.c.state.in_(["FAILED", "CONFLICT", "UNKNOWN"]),
-                sa.and_(steps.c.state == STEP.initial, _EXECUTIONS.c.state == "FAILED"),
-            )
-        )
+        .where(where)
         .order_by(steps.c.execution_id, steps.c.ordinal)
         .limit(limit)
     )

@@ -11,6 +11,7 @@ COULD_NOT_RUN, FAILED, WAITING, INTERRUPTED = 1, 3, 4, 130
 _RELEASE = {
     "waiting_budget": "Raise the budget; the work goes on by itself",
     "waiting_provider": "The provider has them wait; the work goes on by itself, here with --wait",
+    "waiting_pair": "Another manifest translates them; they go on when it ends",
 }
 
 
