@@ -126,7 +126,7 @@ def _job_parts(metadata: sa.MetaData) -> dict[str, sa.Table]:
             word("check_name", 32),
             word("message", 500),
             optional("missing", LongText),  # JSON list of what a failed check missed
-            sa.Index("ix_job_fields_state", "job_id", "state"),
+            sa.Index("ix_job_fields_state", "job_id", "state", "via"),
             clustered=True,
         ),
     }

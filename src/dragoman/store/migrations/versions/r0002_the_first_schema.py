@@ -124,7 +124,7 @@ def _job_fields() -> None:
         sa.PrimaryKeyConstraint("job_id", "ordinal", name=steps.f("pk_job_fields")),
         clustered=True,
     )
-    steps.create_index("ix_job_fields_state", "job_fields", ["job_id", "state"])
+    steps.create_index("ix_job_fields_state", "job_fields", ["job_id", "state", "via"])
 
 
 def _job_items() -> None:
