@@ -119,6 +119,14 @@ class Desk:
             text=True,
         )
 
+    def python(self, code: str) -> str:
+        """What a fresh interpreter prints that runs this code."""
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        command = [sys.executable, "-c", code]
+        ran = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
     def rows(self, table: str, *columns: str) -> list[sa.Row[Any]]:
         """What a table of the database holds, in these columns or in all."""
         named = metadata.tables[table]

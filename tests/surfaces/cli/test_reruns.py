@@ -29,7 +29,7 @@ def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_with_nothing_to_do_all_is_skipped_and_nobody_is_asked(tree: Desk) -> None:
-    """Exit code 0; files keep their time, and a lost translation is written again from memory."""
+    """[J-040] files keep their time, and a lost translation is written again from memory without a call."""
     with answering() as server:
         tree.hire(server.url)
         assert tree.translate(*FR).code == 0
