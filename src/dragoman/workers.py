@@ -113,6 +113,8 @@ class Loop:
     """Whether the step itself waits for somebody else's hint: such a loop is never counted as busy."""
     woken: bool = True
     """Whether the work of other loops concerns it; else it keeps to its poll."""
+    drain: Callable[[], None] | None = None
+    """Called when the process is to stop, so that a running step ends sooner."""
 
 
 @dataclass(slots=True)
@@ -163,6 +165,9 @@ class Workers:
     async def stop(self, grace_seconds: float = 10.0) -> None:
         """Claim nothing more, let running steps end within the grace, then cancel them."""
         self._stopping = True
+        for loop, _ in self._states:
+            if loop.drain is not None:
+                loop.drain()
         self.wake()
         steps = [task for task in self._tasks[1:] if task.get_name() not in self._listening]
         if steps:

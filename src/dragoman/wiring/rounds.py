@@ -97,6 +97,7 @@ def _site_loops(services: Services) -> list[Loop]:
 
 def _engine_loops(services: Services) -> list[Loop]:
     database, keeper, settings = services.database, services.keeper, services.settings
+    gate = Gate(settings.calls_per_process)
     dispatch = Dispatch(database, services.queue, keeper.owner, System(), settings.job_lease_seconds)
     translation = Translation(
         database,
@@ -104,7 +105,7 @@ def _engine_loops(services: Services) -> list[Loop]:
         services.completion,
         keeper,
         services.chance,
-        Gate(settings.calls_per_process),
+        gate,
         System(),
         lease_seconds=settings.job_lease_seconds,
         call_timeout_seconds=settings.call_timeout_seconds,
@@ -129,7 +130,7 @@ def _engine_loops(services: Services) -> list[Loop]:
 
     return [
         Loop("hints", hint, wakes=False, listens=True),
-        Loop("translation", translate, copies=settings.jobs_per_process),
+        Loop("translation", translate, copies=settings.jobs_per_process, drain=gate.close),
         Loop("delivery", deliver),
         Loop("dispatch sweep", dispatch.sweep, limits.SWEEP_SECONDS, woken=False),
     ]

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,11 +152,22 @@ def sit_down(folder: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -
     return desk
 
 
+class ThreadedServer(ChatServer):
+    """The scripted server in a loop that belongs to another thread."""
+
+    def __init__(self, script: Script, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(script)
+        self._loop = loop
+
+    def release(self) -> None:
+        self._loop.call_soon_threadsafe(super().release)
+
+
 @contextmanager
 def answering(*acts: Any, **script: Any) -> Iterator[ChatServer]:
     """The scripted server, in a thread with a loop of its own."""
-    server = ChatServer(Script(acts=acts, **script))
     loop = asyncio.new_event_loop()
+    server = ThreadedServer(Script(acts=acts, **script), loop)
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
@@ -169,6 +180,6 @@ def answering(*acts: Any, **script: Any) -> Iterator[ChatServer]:
         loop.close()
 
 
-def sent(server: ChatServer) -> Sequence[Sequence[str]]:
+def sent(server: ChatServer) -> list[list[str]]:
     """The texts of each call, in order."""
     return [call.texts for call in server.calls]

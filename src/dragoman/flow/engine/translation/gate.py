@@ -14,6 +14,12 @@ class Gate:
         self._process = asyncio.Semaphore(calls_per_process)
         self._calls_per_account = calls_per_account or calls_per_process
         self._accounts: dict[str, asyncio.Semaphore] = {}
+        self.is_closed = False
+        """Whether the process is to stop: what waits for a place begins nothing when it gets one."""
+
+    def close(self) -> None:
+        """Let no further call begin; those under way go on to their end."""
+        self.is_closed = True
 
     @asynccontextmanager
     async def slot(self, account: str) -> AsyncIterator[None]:

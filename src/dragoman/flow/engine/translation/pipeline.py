@@ -119,7 +119,7 @@ class Translation:
 
     async def _pursue_group(self, work: JobWork, group: Sequence[Field]) -> None:
         async with work.slots, self._gate.slot(work.account.account):
-            if not work.may_start:
+            if not work.may_start or self._gate.is_closed:
                 return
             follow_ups = await self._calls.advance(work, OpenCall(work.plan("first", group, {})))
         await _together(self._pursue(work, call) for call in follow_ups)
@@ -127,6 +127,8 @@ class Translation:
     async def _pursue(self, work: JobWork, call: OpenCall) -> None:
         """Bring a call, and all that follow from it, as far as they come now."""
         async with work.slots, self._gate.slot(work.account.account):
+            if self._gate.is_closed:
+                return
             follow_ups = await self._calls.advance(work, call)
         await _together(self._pursue(work, following) for following in follow_ups)
 
