@@ -2,31 +2,87 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from bench import documents
 from bench.children import helper, measured
 from bench.measures import Spread, Table, ratio
+from bench.places import folder, fresh
+from bench.provider_calls import FIELDS
 
 ANSWER_SECONDS = 0.2
 IN_FLIGHT = (50, 400)
 _ROUNDS = 20
+_ENGINE_CALLS = 1_000
+_DATABASES = ("sqlite", "postgresql")
 
 
 def bench(runs: int, scale: float) -> list[Table]:
-    """The chat provider beside bare aiohttp on the same server."""
+    """The chat provider beside bare aiohttp on the same server; then the engine over it."""
+    return [_provider(runs, scale), _engine(runs, scale)]
+
+
+def _provider(runs: int, scale: float) -> Table:
     rows = []
     for in_flight in IN_FLIGHT:
         ideal = in_flight / ANSWER_SECONDS
-        shares: dict[str, list[float]] = {"bare": [], "ours": []}
-        cpu: dict[str, list[float]] = {"bare": [], "ours": []}
+        told: dict[str, list[dict[str, Any]]] = {"bare": [], "ours": []}
         for _ in range(runs):
-            for kind in shares:
+            for kind, runs_of_kind in told.items():
                 with helper("chat_double", ANSWER_SECONDS) as url:
-                    told = measured("provider_calls", kind, url, in_flight, int(in_flight * _ROUNDS * scale))
-                shares[kind].append(told["calls_per_second"] / ideal * 100)
-                cpu[kind].append(told["cpu_ms"])
-        reached = {kind: Spread(tuple(values)) for kind, values in shares.items()}
-        spent = {kind: Spread(tuple(values)) for kind, values in cpu.items()}
+                    calls = int(in_flight * _ROUNDS * scale)
+                    runs_of_kind.append(measured("provider_calls", kind, url, in_flight, calls))
+        bare = _share(told["bare"], ideal)
         for kind, name in (("bare", "bare aiohttp"), ("ours", "ChatProvider")):
-            relative = ratio(reached[kind], reached["bare"])
-            rows.append([name, in_flight, f"{ideal:,.0f}", reached[kind], relative, spent[kind]])
+            reached = _share(told[kind], ideal)
+            row = [name, in_flight, f"{ideal:,.0f}", reached, ratio(reached, bare)]
+            rows.append([*row, _spread(told[kind], "cpu_ms")])
     heads = ["client", "in flight", "ideal calls/s", "% of ideal", "× bare aiohttp", "CPU ms a call"]
-    return [Table(f"Provider calls, {ANSWER_SECONDS * 1000:.0f} ms answers, {20} fields a call", heads, rows)]
+    return Table(
+        f"Provider calls, {ANSWER_SECONDS * 1e3:.0f} ms answers, {FIELDS} fields a call", heads, rows
+    )
+
+
+def _engine(runs: int, scale: float) -> Table:
+    """Claims, ledger, provider, checks and rows: all that a call costs the engine."""
+    rows = []
+    calls = max(200, int(_ENGINE_CALLS * scale))
+    for kind in _DATABASES:
+        for in_flight in IN_FLIGHT:
+            ideal = in_flight / ANSWER_SECONDS
+            told = [_engine_run(kind, in_flight, calls) for _ in range(runs)]
+            rows.append(
+                [
+                    kind,
+                    in_flight,
+                    f"{ideal:,.0f}",
+                    _spread(told, "calls_per_second"),
+                    _share(told, ideal),
+                    _spread(told, "cpu_ms"),
+                    _spread(told, "commits_per_call"),
+                ]
+            )
+    heads = [
+        "database",
+        "in flight",
+        "ideal calls/s",
+        "calls/s",
+        "% of ideal",
+        "CPU ms a call",
+        "commits a call",
+    ]
+    return Table(f"The engine over the same server, {calls:,} calls of {FIELDS} fields", heads, rows)
+
+
+def _engine_run(kind: str, in_flight: int, calls: int) -> dict[str, Any]:
+    with folder() as place, fresh(kind) as url, helper("chat_double", ANSWER_SECONDS) as base_url:
+        documents.write(place, calls // len(documents.LOCALES), FIELDS)
+        return measured("engine_run", url, place, base_url, in_flight, calls)
+
+
+def _share(told: list[dict[str, Any]], ideal: float) -> Spread:
+    return Spread(tuple(run["calls_per_second"] / ideal * 100 for run in told))
+
+
+def _spread(told: list[dict[str, Any]], name: str) -> Spread:
+    return Spread(tuple(run[name] for run in told))

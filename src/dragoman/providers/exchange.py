@@ -109,14 +109,18 @@ def tokens(counted: object) -> int:
 
 
 def _asked(item: PromptItem) -> Mapping[str, object]:
-    optional = {
-        "note": item.note,
-        "max_length": item.max_length,
-        "glossary": [list(pair) for pair in item.glossary],
-        "markers": {number: item.markers[number] for number in sorted(item.markers, key=_by_number)},
-        "complaint": item.complaint,
-    }
-    return {"id": item.id, "text": item.text} | {name: value for name, value in optional.items() if value}
+    asked: dict[str, object] = {"id": item.id, "text": item.text}
+    if item.note:
+        asked["note"] = item.note
+    if item.max_length:
+        asked["max_length"] = item.max_length
+    if item.glossary:
+        asked["glossary"] = [list(pair) for pair in item.glossary]
+    if item.markers:
+        asked["markers"] = {number: item.markers[number] for number in sorted(item.markers, key=_by_number)}
+    if item.complaint:
+        asked["complaint"] = item.complaint
+    return asked
 
 
 def _by_number(marker: str) -> tuple[int, str]:
