@@ -67,14 +67,15 @@ def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
     manifest = viewing.manifest_row(tx, scope, manifest_id)
     numbers = viewing.counts(tx, manifest)
     retryable = numbers.pop("retryable_failed")
+    split = viewing.field_split(tx, manifest.id)
     return {
         "manifest_id": manifest.id,
         "status": viewing.derived_status(manifest, numbers),
         "total_known": bool(manifest.total_known),
         "counts": numbers,
         "retryable_failed": retryable,
-        "fields": viewing.field_split(tx, manifest.id),
-        "cost": _cost(tx, scope, manifest.id),
+        "fields": split,
+        "cost": _cost(tx, scope, manifest.id, split),
         "publication": publications.publication_of(tx, scope, manifest.id),
         "created_at": iso(manifest.created_at),
         "updated_at": iso(manifest.updated_at),
@@ -83,9 +84,8 @@ def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
     }
 
 
-def _cost(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
+def _cost(tx: Tx, scope: Workspace, manifest_id: str, split: dict[str, int]) -> dict[str, Any]:
     money = viewing.money(tx, scope.id, manifest_id)
-    split = viewing.field_split(tx, manifest_id)
     return {
         "paid_usd": (money["microusd"] + money["wasted_microusd"]) / _MICRO,
         "paid_tokens": money["tokens"] + money["wasted_tokens"],
