@@ -133,7 +133,8 @@ def _theirs_of_whole(
     """The texts of a whole file that are nobody's of ours, where they are any; else those that are gone."""
     standing = set(_standing(target).values())
     ours, tried = set(ours) - {_EMPTY}, set(tried) - {_EMPTY}
-    if standing in (ours, tried):
+    wanted = {unit.write_hash for unit in planned.units} - {_EMPTY}
+    if standing in (ours, tried, wanted):
         return 0
     moved = expected_fingerprint(True, target, ()) != planned.expected_fingerprint
     if not moved and (force or not ours):

@@ -10,7 +10,8 @@ import pytest
 
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import key_hash
-from tests.flow.publishing.press import press
+from dragoman.model.publications import Pace
+from tests.flow.publishing.press import Killed, press
 
 PROSE = "# Hello\n\nA first paragraph.\n\nA second one.\n"
 
@@ -205,5 +206,31 @@ def test_edits_that_are_asked_for_turn_the_base_into_what_was_written(
             for edit in reversed(receipt["edits"]):
                 data[edit["start"] : edit["end"]] = edit["text"].encode(edit["encoding"])
             assert bytes(data) == here.tree()["fr/a.json"]
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("name", ["a.json", "b.md"])
+def test_what_stands_there_already_as_it_shall_be_is_nobodys_change(
+    database_url: str, tmp_path: Path, name: str
+) -> None:
+    """Two manifests of one pair; the process that wrote for the first has died before it could say so."""
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site", Pace(batch_size=1)) as here:
+            here.put("b.md", PROSE)
+            here.put_catalogue("a.json", hello="Hello", bye="Bye")
+            first, second = await here.manifest(), await here.manifest()
+            await here.plan(first, await here.settle(first, name))
+            await here.plan(second, await here.settle(second, name))
+            here.files.after[f"fr/{name}"] = Killed()
+            with pytest.raises(Killed):
+                await here.work()
+            here.start("host/boot/2/2")
+            await here.work()
+            assert (await here.block(second))["state"] == "in_place"
+            await here.after_the_lease("host/boot/3/3")
+            assert (await here.block(first))["state"] == "in_place"
+            assert (await here.states())[1] == ["SUCCEEDED"] * 2
 
     asyncio.run(play())
