@@ -88,8 +88,13 @@ async def report(services: Services, manifest_id: str, explain: bool = False) ->
         planned=sorted(item["target"] for item in changed if not item["applied"]),
         failures=[*failures, *(_unpublished(problem) for problem in unpublished)],
         waiting=waiting,
-        edits={item["target"]: item["receipt"] for item in changed} if explain else None,
+        edits={item["target"]: _explained(item) for item in changed} if explain else None,
     )
+
+
+def _explained(item: dict[str, Any]) -> dict[str, Any]:
+    """What was changed in a file, and in which one: its source, or the target as it stood."""
+    return {"document": item["document"], "locale": item["locale"], **item["receipt"]}
 
 
 def _unpublished(problem: dict[str, Any]) -> dict[str, Any]:
