@@ -22,7 +22,7 @@ from dragoman.__main__ import build_server
 from dragoman.store.engines import engine_of
 from dragoman.store.schema import metadata
 from dragoman.surfaces.cli.commands import build_cli
-from tests.doubles.chat_server import ChatServer, Script
+from tests.doubles.chat_server import ChatServer, Script, Seen
 
 ROOT = Path(__file__).resolve().parents[3]
 KEY = "sk-marker-0123456789abcdef0123456789"
@@ -153,18 +153,24 @@ def sit_down(folder: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 class ThreadedServer(ChatServer):
-    """The scripted server in a loop that belongs to another thread."""
+    """The scripted server in a loop that belongs to another thread, and the tokens that it charged."""
 
     def __init__(self, script: Script, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(script)
         self._loop = loop
+        self.charged: list[int] = []
+
+    def _completion(self, act: Mapping[str, Any], seen: Seen, said: Mapping[str, Any]) -> dict[str, Any]:
+        completion = super()._completion(act, seen, said)
+        self.charged.append(completion["usage"]["total_tokens"])
+        return completion
 
     def release(self) -> None:
         self._loop.call_soon_threadsafe(super().release)
 
 
 @contextmanager
-def answering(*acts: Any, **script: Any) -> Iterator[ChatServer]:
+def answering(*acts: Any, **script: Any) -> Iterator[ThreadedServer]:
     """The scripted server, in a thread with a loop of its own."""
     loop = asyncio.new_event_loop()
     server = ThreadedServer(Script(acts=acts, **script), loop)

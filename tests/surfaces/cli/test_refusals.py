@@ -103,7 +103,7 @@ def test_the_key_of_a_refused_provider_may_stand_in_the_environment(
     tree.configure('[providers.own]\nprotocol = "chat"\nbase_url = "http://127.0.0.1:9"\npriced = true\n')
     told = tree.translate("a.json", "--to", "fr", "--provider", "own")
     assert told.error["code"] == "provider_credentials_missing"
-    assert "key_variable is not set" in told.error["message"]
+    assert "`key_variable` names" in told.error["message"]
 
 
 def test_words_that_are_no_command_are_refused_with_the_usage(tree: Desk) -> None:
