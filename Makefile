@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 SEEDS ?= 200
 LOCALES ?= fr,de
-PYTEST_FLAGS ?=
+PYTEST_FLAGS ?= -n auto --dist loadfile
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --annotation-style=line \
 	--no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
