@@ -1,4 +1,4 @@
-"""The public cases T1 to T4, T10 and T11, from the command line to the file, call by call and token by token."""
+"""The public cases T1 to T4, T10 and T11, from the command line to the file: each call, each token."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_t1b_what_stays_broken_fails_alone_and_names_the_missing_token(desk: Des
 
 
 def test_t2_a_text_that_is_left_out_is_asked_for_alone_and_no_value_moves(desk: Desk) -> None:
-    words = "Home Inbox Message_list Sent Drafts Trash Search Reply Forward Archive".split()
-    texts = {f"k{number}": word.replace("_", " ") for number, word in enumerate(words)}
+    words = ("Home", "Inbox", "Message list", "Sent", "Drafts", "Trash", "Search", "Reply", "Forward", "Undo")
+    texts = {f"k{number}": word for number, word in enumerate(words)}
     desk.write("a.json", texts)
     with answering({"act": "omit", "index": 2}) as server:
         desk.hire(server.url, priced=True)
@@ -221,6 +221,6 @@ async def worked(here: Services, body: Mapping[str, Any]) -> Mapping[str, Any]:
     async with asyncio.timeout(30):
         while True:
             view = await here.jobs.get(Workspace("default"), job_id)
-            if view is not None and view["status"] == "completed":
+            if view["status"] == "completed":
                 return view
             await asyncio.sleep(0.02)

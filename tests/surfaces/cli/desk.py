@@ -107,13 +107,13 @@ class Desk:
         """`dragoman translate … --json`."""
         return self.run("translate", *words, "--json")
 
-    def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
-        """Type a command into a process of its own."""
+    def start(self, *words: str, module: str = "dragoman", **environment: str) -> subprocess.Popen[str]:
+        """Type a command into a process of its own, or give it to another `module` that starts it."""
         chosen = [*words, "--db", self.database_url] if self.database_url else list(words)
         return subprocess.Popen(
-            [sys.executable, "-m", "dragoman", *chosen],
+            [sys.executable, "-m", module, *chosen],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
+            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
