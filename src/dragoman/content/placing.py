@@ -1,8 +1,8 @@
 """Which translations may go where, and the bytes that put them there; pure.
 
 A unit is *theirs* when a person changed it: what stands there is neither what we wrote last, nor what we are
-about to write, nor what stood there when the step was planned. Theirs is left alone. A format that is `whole`
-is looked at as one: a text that is not ours, or one of ours that is gone, makes all of it theirs.
+about to write, nor a text that preparation saw and chose to replace. Theirs is left alone. A format that is
+`whole` is looked at as one: a text that is not ours, or one of ours that is gone, makes all of it theirs.
 """
 
 from __future__ import annotations
@@ -110,34 +110,44 @@ def theirs(
     """
     if target is None:
         return 0
-    ours = {key: record.written_hash for key, record in records.items() if record.origin == "ours"}
     tried = {unit.key_hash: unit.written_hash for unit in before.units} if before else {}
     if whole:
-        return _theirs_of_whole(target, planned, set(ours.values()), set(tried.values()), force)
+        return _theirs_of_whole(target, planned, records, set(tried.values()), force)
     standing = _standing(target)
     return sum(
-        _is_theirs(unit, standing.get(unit.key_hash), ours.get(unit.key_hash), tried, force)
+        _is_theirs(unit, standing.get(unit.key_hash), records.get(unit.key_hash), tried, force)
         for unit in planned.units
     )
 
 
-def _is_theirs(unit: Unit, now: str | None, ours: str | None, tried: Mapping[str, str], force: bool) -> bool:
-    if now is None or now in (unit.write_hash, ours, tried.get(unit.key_hash)):
+def _is_theirs(
+    unit: Unit, now: str | None, record: Record | None, tried: Mapping[str, str], force: bool
+) -> bool:
+    if now is None or now in (unit.write_hash, tried.get(unit.key_hash)):
         return False
-    return now != unit.expected_hash or (ours is not None and not force)
+    if record is not None and record.origin == "ours" and record.written_hash == now:
+        return False
+    if force or now != unit.expected_hash:
+        return now != unit.expected_hash
+    return record is None or record.origin == "ours" or record.source_hash == unit.source_hash
 
 
 def _theirs_of_whole(
-    target: Document, planned: PlannedStep, ours: Collection[str], tried: Collection[str], force: bool
+    target: Document,
+    planned: PlannedStep,
+    records: Mapping[str, Record],
+    tried: Collection[str],
+    force: bool,
 ) -> int:
     """The texts of a whole file that are nobody's of ours, where they are any; else those that are gone."""
     standing = set(_standing(target).values())
-    ours, tried = set(ours) - {_EMPTY}, set(tried) - {_EMPTY}
+    ours = {record.written_hash for record in records.values() if record.origin == "ours"} - {_EMPTY}
+    tried = set(tried) - {_EMPTY}
     wanted = {unit.write_hash for unit in planned.units} - {_EMPTY}
     if standing in (ours, tried, wanted):
         return 0
     moved = expected_fingerprint(True, target, ()) != planned.expected_fingerprint
-    if not moved and (force or not ours):
+    if not moved and (force or (records and not ours)):
         return 0
     return len(standing - ours) or len(ours - standing)
 

@@ -234,3 +234,30 @@ def test_what_stands_there_already_as_it_shall_be_is_nobodys_change(
             assert (await here.states())[1] == ["SUCCEEDED"] * 2
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("mode", ["missing", "force"])
+def test_what_a_person_wrote_while_it_was_translated_stays(
+    database_url: str, tmp_path: Path, mode: str
+) -> None:
+    """Nothing stood there when the texts were chosen, and something does when the plan is made."""
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            here.put("b.md", PROSE)
+            here.put_catalogue("a.json", hello="Hello", bye="Bye")
+            manifest = await here.manifest(mode=mode)
+            intents = [await here.settle(manifest, name) for name in ("a.json", "b.md")]
+            here.put_catalogue("fr/a.json", hello="Salut, de ma main")
+            here.put("fr/b.md", PROSE.replace("first", "premier"))
+            await here.plan(manifest, *intents)
+            theirs = here.tree()
+            await here.work()
+            states = (await here.states())[1]
+            if mode == "force":
+                assert states == ["SUCCEEDED"] * 2, "and force says that it shall not"
+            else:
+                assert states == ["CONFLICT"] * 2
+                assert here.tree() == theirs
+
+    asyncio.run(play())
