@@ -118,6 +118,8 @@ def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> bool:
         total_known=True,
         next_attempt_at=tx.now,  # due: its shards and the engine are to be told
         fence=_MANIFESTS.c.fence + 1,
+        lease_owner=None,
+        lease_expires_at=None,
     )
     _audit(tx, manifest, actor, "cancel")
     shards.end_manifest(tx, manifest_id)
