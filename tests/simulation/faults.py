@@ -10,6 +10,7 @@ from typing import Literal
 Kind = Literal[
     "kill",  # the process is gone, as after kill -9
     "pause",  # all of it stands still, perhaps past its leases, and then goes on
+    "stop",  # the process is told to end, and ends in good order
     "jump",  # somebody sets the wall clock
     "commit lost",  # the commit has happened, and its answer is lost
     "commit unmade",  # the commit has not happened, and nobody can tell
@@ -21,7 +22,7 @@ Kind = Literal[
 Place = Literal["point", "commit", "call"]
 """Points are all counted; those before a commit, and those before a call, also among themselves."""
 
-ANYWHERE: tuple[Kind, ...] = ("kill", "pause", "jump")
+ANYWHERE: tuple[Kind, ...] = ("kill", "kill", "pause", "pause", "stop", "jump")
 COMMIT: tuple[Kind, ...] = ("commit lost", "commit unmade", "rolled back")
 CALL: tuple[Kind, ...] = ("answer lost", "late", "twice")
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import chain, product
 from pathlib import Path
 
+from tests.simulation.comparing import compared
 from tests.simulation.faults import CALL, COMMIT, one
 from tests.simulation.mutants import ALL as MUTANTS
 from tests.simulation.mutants import STALLED
@@ -30,23 +31,6 @@ def play(setting: Setting) -> Outcome:
             (folder / name).write_bytes(data)
         with _quick():
             return World(setting, folder).play()
-
-
-def compared(outcome: Outcome, calm: Outcome) -> Outcome:
-    """The same outcome, with a problem for each thing that came out otherwise than in the calm world."""
-    if outcome.problems:
-        return outcome
-    for pair, state in calm.states.items():
-        stands = outcome.states.get(pair)
-        if stands != state and not (stands == "failed" and outcome.setting.may_fail):
-            outcome.problems.append(f"{pair} ended {stands}, in calm weather {state}")
-        document, locale = pair.split()
-        target = f"{locale}/{document}"
-        if stands == state and outcome.targets.get(target) != calm.targets.get(target):
-            outcome.problems.append(f"{target} is not what it is in calm weather")
-    for target in sorted(outcome.targets.keys() - calm.targets.keys()):
-        outcome.problems.append(f"{target} should not be there")
-    return outcome
 
 
 def exhaustive() -> Iterator[Setting]:

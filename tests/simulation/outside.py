@@ -172,6 +172,10 @@ class Vendor(RehearsalProvider):
             self.rules.tell(process, f"the provider played {self.calls[before].move}")
         return answer
 
+    def clear_up(self) -> None:
+        """From now on the weather is fair."""
+        self._weather = {}
+
     def sent(self) -> Mapping[str, list[Call]]:
         """Accepted calls by attempt id."""
         found: dict[str, list[Call]] = {}

@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from tests.simulation.faults import Place, Plan, drawn
+
+Deed = Literal["cancel", "pause", "spare", "rival", "meddle", "retry", "again", "revert"]
 
 DOCUMENTS: Mapping[str, bytes] = {
     "shop.json": (
@@ -44,8 +47,19 @@ class Setting:
     on_unknown: str = "resend"
     weather: Mapping[str, float] = field(default_factory=dict)
     restart_seconds: float = 1.0
+    people: tuple[Deed, ...] = ()
+    """What people do beside asking once."""
+    splits_roles: bool = False
+    """Whether each of three processes has one role; else each has all."""
+    is_small: bool = False
+    """Whether pages, shards, submissions and inline results are tiny, so that there are many of each."""
     is_shuffled: bool = False
     """Whether the seed decides how long every step takes; else all of them take the same."""
+
+    @property
+    def bounds(self) -> Mapping[str, int]:
+        """Limits of the product that this world sets anew."""
+        return _SMALL if self.is_small else {}
 
     @property
     def may_fail(self) -> bool:
@@ -63,12 +77,29 @@ class Setting:
         return (
             f"seed {self.seed}: {self.processes} processes, {'group' if self.groups else 'single'} commits, "
             f"leases of the dead {'freed' if self.frees else 'run out'}, a {money} {answers} provider "
-            f"in {weather} weather, unknown calls: {self.on_unknown}; plan: {self.plan}"
+            f"in {weather} weather, unknown calls: {self.on_unknown}, "
+            f"people: {', '.join(self.people) or 'quiet'}, "
+            f"{'split roles, ' if self.splits_roles else ''}{'small' if self.is_small else 'usual'} bounds; "
+            f"plan: {self.plan}"
         )
 
 
 CALM = Setting(seed=0)
 """The world whose every point is struck once."""
+
+_SMALL: Mapping[str, int] = {
+    "SHARD_INTENTS": 4,
+    "EXPAND_PER_TRANSACTION": 3,
+    "PAIRS_PER_PAGE": 5,
+    "ITEMS_PER_SUBMISSION": 2,
+    "OUTBOX_INLINE_BYTES_MAX": 300,
+    "PLAN_INTENTS_MAX": 2,
+}
+_PEOPLE: tuple[tuple[Deed, ...], ...] = (
+    (), (), (), ("retry",), ("cancel",), ("pause",), ("spare",), ("rival",), ("meddle",), ("again",),
+    ("revert",), ("retry", "revert"), ("spare", "retry"), ("meddle", "revert"), ("cancel", "again"),
+    ("pause", "rival"), ("cancel", "retry"), ("again", "revert"),
+)  # fmt: skip
 
 _SPOILS = frozenset({"cut", "garbage", "missing", "duplicate", "broken", "empty", "length", "twice"})
 
@@ -85,11 +116,12 @@ _WEATHERS: tuple[Mapping[str, float], ...] = (
 def of_seed(seed: int) -> Setting:
     """The world of a seed: everything about it, and up to five faults."""
     dice = random.Random(seed)
-    processes = dice.choice((1, 2, 2))
+    splits_roles = dice.random() < 0.2
+    processes = 3 if splits_roles else dice.choice((1, 2, 2))
     most = {place: count * processes for place, count in _PLACES.items()}
     return Setting(
         seed=seed,
-        plan=drawn(dice, most, dice.randint(1, 6)),
+        plan=drawn(dice, most, dice.randint(0, 6)),
         processes=processes,
         groups=dice.random() < 0.5,
         frees=dice.random() < 0.5,
@@ -98,5 +130,8 @@ def of_seed(seed: int) -> Setting:
         on_unknown=dice.choice(("resend", "resend", "resend:unlimited", "hold")),
         weather=dice.choice(_WEATHERS),
         restart_seconds=dice.choice((0.1, 1.0, 30.0, 150.0)),
+        people=dice.choice(_PEOPLE),
+        splits_roles=splits_roles,
+        is_small=dice.random() < 0.4,
         is_shuffled=True,
     )

@@ -17,11 +17,9 @@ from unittest import mock
 
 from dragoman.content import locales
 from dragoman.families.completion import Completion
-from dragoman.flow.site.admission import Caller
 from dragoman.kernel import processes
-from dragoman.kernel.errors import StoreError
+from dragoman.kernel.errors import LeaseLost, StoreError
 from dragoman.kernel.identity import SeededChance
-from dragoman.model.scopes import Workspace
 from dragoman.store import database as store
 from dragoman.store.writer import Call, Tally
 from dragoman.wiring import rounds
@@ -29,16 +27,17 @@ from dragoman.wiring.services import Services, assemble
 from dragoman.wiring.settings import Settings
 from dragoman.workers import Loop, free_vanished
 from tests.simulation import verdict
+from tests.simulation.bounds import bounded
 from tests.simulation.faults import COMMIT, JUMPS_SECONDS, PAUSES_SECONDS, Kind, Place
 from tests.simulation.ground import Database
 from tests.simulation.outside import Door, EngineFace, Vendor, WatchedOffload
+from tests.simulation.people import CALLER, Ask, People
 from tests.simulation.performing import FaultySession, InlineReader, InlineWriter
 from tests.simulation.processes import HERE, Killed, Process
-from tests.simulation.settings import DOCUMENTS, LOCALES, Setting
+from tests.simulation.settings import Setting
 from tests.simulation.virtual import HostClock, Stuck, VirtualLoop
 from tests.simulation.watching import Watch
 
-CALLER = Caller("default", "mia")
 PATIENCE_SECONDS = 3 * 86_400.0
 """Virtual time in which everything has to settle."""
 PAUSE_MAX_SECONDS = 500.0
@@ -87,8 +86,10 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
     story: list[Line] = field(default_factory=list)
     targets: Mapping[str, bytes] = field(default_factory=dict)
-    states: Mapping[str, str] = field(default_factory=dict)
-    """Document and locale → the state in which its intent ended."""
+    states: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Document and locale → the states in which its intents ended."""
+    before: Mapping[str, bytes] = field(default_factory=dict)
+    """What stood at the targets when the world began, and what people wrote there."""
 
 
 class World:
@@ -105,7 +106,6 @@ class World:
         self.places: dict[Place, int] = {"point": 0, "commit": 0, "call": 0}
         self.story: list[Line] = []
         self.problems: list[str] = []
-        self.manifest_id = ""
         self.vendor = _vendor(setting)
         self.vendor.rules = self
         self._dice = random.Random(f"dice of {setting.seed}")
@@ -119,7 +119,8 @@ class World:
         self._moves_seen = 0
         self._lives: list[tuple[Process, Services]] = []
         self._known: dict[str, Process] = {}
-        self._settings = _settings(folder)
+        self._settings = _settings(setting, folder)
+        self.people = People(self, self._dice)
 
     # what processes ask of the world
 
@@ -135,9 +136,19 @@ class World:
             where = ", ".join(f"{name} {number}" for name, number in places.items())
             self.tell(process, f"*** {kind} {label} ({where})")
         process.missed_a_commit |= kind in ("commit lost", "commit unmade")
+        if kind == "stop":
+            self._task(process, self._stop(process))
         if kind == "jump":
             self.clock.set_by_seconds += self._dice.choice(JUMPS_SECONDS)
         return kind
+
+    async def _stop(self, process: Process) -> None:
+        """End a process in good order: what runs may end, what cannot is given back."""
+        for living, services in list(self._lives):
+            if living is process:
+                await services.close()
+                self.tell(process, "has stopped")
+        process.die()
 
     def _count(self, place: Place) -> int:
         self.places[place] += 1
@@ -224,21 +235,19 @@ class World:
             self.problems += verdict.problems(self.database, self.setting, taken, heard, self.folder)
         targets, states = verdict.targets_of(self.folder), verdict.states_of(self.database)
         self.database.close()
-        return Outcome(self.setting, self.places, self.problems, self.story, targets, states)
+        return Outcome(
+            self.setting, self.places, self.problems, self.story, targets, states, self.people.wrote
+        )
 
     async def _live(self) -> None:
         towers = [self.loop.create_task(self._supervise(n)) for n in range(self.setting.processes)]
-        await self._as_client(self._ask)
-        while self.problems or self.database.one(_OPEN):
-            if self.problems:
-                break
-            if self.database.one(_HELD):
-                await asyncio.sleep(_LOOK_SECONDS)
-                await self._as_client(self._let_go)
-            await asyncio.sleep(_LOOK_SECONDS)
-            self._pace()
+        await self.people.live()
         for tower in towers:
             tower.cancel()
+
+    def _roles(self, process: Process) -> Sequence[str]:
+        """All of them, or each process its own."""
+        return [rounds.ROLES["abc".index(process.name[0])]] if self.setting.splits_roles else rounds.ROLES
 
     def _slowed(self, loops: list[Loop]) -> list[Loop]:
         """The same loops with slower polls."""
@@ -262,10 +271,8 @@ class World:
             number = len(self._known) + 1
             process = Process(self, f"{'abc'[place]}{life}", number)
             self._known[process.owner] = process
-            context = contextvars.copy_context()
-            context.run(HERE.set, process)
             try:
-                await self.loop.create_task(self._run(process), context=context)
+                await self._task(process, self._run(process))
             except (Killed, StoreError):
                 process.die()
             await asyncio.sleep(self.setting.restart_seconds)
@@ -273,9 +280,15 @@ class World:
     async def _run(self, process: Process) -> None:
         services = self._assemble(process)
         await free_vanished(services.database)
-        services.workers.start(self._slowed(rounds.loops(services, rounds.ROLES)))
+        services.workers.start(self._slowed(rounds.loops(services, self._roles(process))))
         self._lives.append((process, services))
         await process.gone.wait()
+
+    def _task(self, process: Process, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """A task of a process."""
+        context = contextvars.copy_context()
+        context.run(HERE.set, process)
+        return self.loop.create_task(work, context=context)
 
     def _assemble(self, process: Process) -> Services:
         chance = SeededChance(f"{self.setting.seed} {process.name}")
@@ -303,53 +316,40 @@ class World:
         services.engine = EngineFace(self, process, services.engine)  # type: ignore[assignment]
         return services
 
-    # people
+    # what people ask of the world
 
-    async def _as_client(self, ask: Callable[[Services], Coroutine[Any, Any, None]]) -> None:
-        """Somebody asks a process that lives, and asks again when it dies or stays silent."""
+    async def as_client(self, ask: Ask, *forgiven: str) -> Any:
+        """Ask a process that lives, and ask again when it dies or stays silent."""
         while True:
             alive = [life for life in self._lives if not life[0].dead]
             if alive:
                 process, services = self._dice.choice(alive)
-                context = contextvars.copy_context()
-                context.run(HERE.set, process)
-                asking = self.loop.create_task(ask(services), context=context)
+                asking = self._task(process, ask(services))
                 death = self.loop.create_task(process.gone.wait())
                 await asyncio.wait({asking, death}, return_when=asyncio.FIRST_COMPLETED)
                 death.cancel()
                 if asking.done() and not asking.cancelled():
-                    if asking.exception() is None:
-                        return
-                    if not isinstance(asking.exception(), Killed | StoreError):
-                        self.problem(f"a client was told: {asking.exception()!r}")
-                        return
+                    error = asking.exception()
+                    if error is None:
+                        return asking.result()
+                    if not isinstance(error, Killed | StoreError | LeaseLost):
+                        if getattr(error, "code", "") not in forgiven:
+                            self.problem(f"a client was told: {error!r}")
+                        return None
             await asyncio.sleep(_LOOK_SECONDS / 10)
 
-    async def _ask(self, services: Services) -> None:
-        """The request of this world: always the same, so it may come twice."""
-        frozen = {
-            "project": "docs",
-            "source_locale": "en",
-            "mode": "missing",
-            "provider": "vendor",
-            "root": str(self.folder),
-            "out": "{locale}/{path}{ext}",
-            "executor": "files:v1",
-            "partial": "auto",
-            "publish": "auto",
-            "on_unknown": self.setting.on_unknown,
-            "batch_size": 4,
-            "concurrency": 2,
-        }
-        pairs = sorted((document, locale) for document in DOCUMENTS for locale in LOCALES)
-        admitted = await services.admission.admit_pairs(CALLER, "docs", "r-1", pairs, frozen)
-        if self.manifest_id not in ("", admitted.manifest_id):
-            self.problem("one request id has made two manifests")
-        self.manifest_id = admitted.manifest_id
+    async def settled(self) -> None:
+        """Wait until nothing is open, or something is wrong."""
+        while self.database.one(_OPEN) and not self.problems:
+            if self.database.one(_HELD):
+                await asyncio.sleep(_LOOK_SECONDS)
+                await self.people.let_go()
+            await asyncio.sleep(_LOOK_SECONDS)
+            self._pace()
 
-    async def _let_go(self, services: Services) -> None:
-        """A person has looked at the held calls, and lets them be sent once more."""
-        await services.controls.release(Workspace(CALLER.workspace), self.manifest_id, "mia", "looked")
+    def note(self, text: str) -> None:
+        """Add what somebody did to the story."""
+        self.story.append(Line(self.loop.time(), "people", text))
 
     @property
     def _surely_heard(self) -> Mapping[str, str]:
@@ -369,7 +369,7 @@ class World:
         journal.addHandler(ears)
         was, journal.propagate = journal.propagate, False
         try:
-            with mock.patch.object(processes, "is_gone", self.is_gone):
+            with mock.patch.object(processes, "is_gone", self.is_gone), bounded(self.setting.bounds):
                 yield
         finally:
             journal.removeHandler(ears)
@@ -440,9 +440,12 @@ def _vendor(setting: Setting) -> Vendor:
     )
 
 
-def _settings(folder: Path) -> Settings:
+def _settings(setting: Setting, folder: Path) -> Settings:
+    small = setting.is_small
     return Settings(
         workspace=CALLER.workspace,
+        prepare_per_step=2 if small else 100,
+        submit_per_step=1 if small else 4,
         state_folder=folder / ".dragoman",
         root=folder,
         provider="vendor",

@@ -1,0 +1,230 @@
+"""People of a world: they ask, cancel, pause, spare, meddle, ask again, retry and take back.
+
+What they were answered they rely on, and each notes what must hold from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from dragoman.flow.site.admission import Caller
+from dragoman.model.scopes import Workspace
+from dragoman.store.acts import compensating
+from dragoman.wiring.services import Services
+from tests.simulation.ground import Database
+from tests.simulation.outside import Vendor
+from tests.simulation.settings import DOCUMENTS, LOCALES, Setting
+from tests.simulation.verdict import targets_of
+
+CALLER = Caller("default", "mia")
+THEIRS = "Theirs, and to stay"
+"""What somebody writes into a target by hand."""
+_SPARE_TOKENS = 3_000
+Ask = Callable[[Services], Coroutine[Any, Any, Any]]
+
+
+class Scene(Protocol):
+    """What people have to do with."""
+
+    setting: Setting
+    database: Database
+    folder: Path
+    vendor: Vendor
+
+    async def as_client(self, ask: Ask, *forgiven: str) -> Any:
+        """Ask a process that lives, again when it dies; errors with a forgiven code count as an answer."""
+        ...
+
+    async def settled(self) -> None:
+        """Wait until nothing is open."""
+        ...
+
+    def problem(self, text: str) -> None:
+        """Write down what must not be."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Tell what somebody did."""
+        ...
+
+
+class People:
+    """Everybody who acts in one world; `dice` decide when."""
+
+    def __init__(self, scene: Scene, dice: random.Random) -> None:
+        self._scene = scene
+        self._dice = dice
+        self._manifests: dict[str, str] = {}
+        self.wrote = dict(targets_of(scene.folder))
+        """What people wrote at targets, before the world began or in it."""
+
+    async def live(self) -> None:
+        """Ask; do beside the work what is to be done meanwhile, and the rest when it has settled."""
+        deeds = self._scene.setting.people
+        await self._ask("r-1")
+        meanwhile = {"cancel": self._cancel, "pause": self._pause, "spare": self._spare,
+                     "rival": self._rival, "meddle": self._meddle}  # fmt: skip
+        await asyncio.gather(*(act() for deed, act in meanwhile.items() if deed in deeds))
+        await self._scene.settled()
+        afterwards = {"retry": self._retry, "again": self._again, "revert": self._revert}
+        for deed, act in afterwards.items():
+            if deed in deeds:
+                await act()
+                await self._scene.settled()
+
+    async def let_go(self) -> None:
+        """Look at the held calls, and let them be sent once more."""
+        self._scene.note("held calls are let go")
+        for manifest in self._manifests.values():
+            await self._scene.as_client(
+                lambda services, manifest=manifest: services.controls.release(  # type: ignore[misc]
+                    Workspace(CALLER.workspace), manifest, CALLER.actor, "looked"
+                )
+            )
+
+    async def _ask(self, request_id: str) -> None:
+        """One request for everything; whoever asks twice under one id is answered the same."""
+        pairs = sorted((document, locale) for document in DOCUMENTS for locale in LOCALES)
+        frozen = self._frozen()
+
+        async def ask(services: Services) -> str:
+            admitted = await services.admission.admit_pairs(CALLER, "docs", request_id, pairs, frozen)
+            return admitted.manifest_id
+
+        self._manifests[request_id] = await self._scene.as_client(ask)
+
+    def _frozen(self) -> Mapping[str, Any]:
+        return {
+            "project": "docs",
+            "source_locale": "en",
+            "mode": "missing",
+            "provider": "vendor",
+            "root": str(self._scene.folder),
+            "out": "{locale}/{path}{ext}",
+            "executor": "files:v1",
+            "partial": "auto",
+            "publish": "auto",
+            "on_unknown": self._scene.setting.on_unknown,
+            "batch_size": 4,
+            "concurrency": 2,
+        }
+
+    async def _cancel(self) -> None:
+        """Once a cancel is answered, nothing more is asked of the vendor, and nothing more is written."""
+        await self._wait(6.0)
+        manifest = self._manifests["r-1"]
+
+        async def cancel(services: Services) -> bool:
+            return await services.steering.cancel(CALLER.workspace, manifest, CALLER.actor)
+
+        answer = await self._scene.as_client(cancel)
+        self._scene.note(f"cancel is answered {answer}")
+        if self._told("CONTROL"):
+            begun = self._begun(manifest)
+            await self._scene.settled()
+            self._demand(self._begun(manifest) == begun, "a call was begun after the cancel was answered")
+
+    async def _pause(self) -> None:
+        """Between a pause and the going on nothing is asked of the vendor."""
+        await self._wait(3.0)
+        if not await self._control({"revision": 1, "paused": True}):
+            return
+        begun = self._begun(self._manifests["r-1"])
+        await self._wait(200.0)
+        now = self._begun(self._manifests["r-1"])
+        self._demand(now == begun, f"{now - begun} calls were begun during a pause")
+        await self._control({"revision": 2, "paused": False})
+
+    async def _spare(self) -> None:
+        """A small budget first, none later: never is more spent and reserved than allowed."""
+        await self._control({"revision": 1, "budget": {"tokens": _SPARE_TOKENS}})
+        await self._wait(600.0)
+        spent = self._scene.database.one(
+            "SELECT reserved_tokens + spent_tokens FROM budgets WHERE scope = 'client_job' AND scope_key = ?",
+            self._manifests["r-1"],
+        )
+        self._demand((spent or 0) <= _SPARE_TOKENS, f"{spent} tokens of {_SPARE_TOKENS} are spent")
+        await self._control({"revision": 2, "budget": None})
+
+    async def _control(self, said: Mapping[str, Any]) -> bool:
+        async def put(services: Services) -> bool:
+            scope = Workspace(CALLER.workspace)
+            answer = await services.controls.put(scope, self._manifests["r-1"], said)
+            return bool(answer["applied"])
+
+        applied: bool = await self._scene.as_client(put)
+        self._scene.note(f"control {dict(said)} is applied: {applied}")
+        return True
+
+    async def _rival(self) -> None:
+        """Somebody asks for the same while it is under way."""
+        await self._wait(3.0)
+        await self._ask("r-2")
+
+    async def _meddle(self) -> None:
+        """Somebody writes a target by hand, whatever stands there."""
+        await self._wait(4.0)
+        target = self._scene.folder / "fr/shop.json"
+        target.parent.mkdir(exist_ok=True)
+        self.wrote["fr/shop.json"] = f'{{\n  "title": "{THEIRS}"\n}}\n'.encode()
+        target.write_bytes(self.wrote["fr/shop.json"])
+        self._scene.note("somebody writes fr/shop.json by hand")
+
+    async def _retry(self) -> None:
+        """In fair weather, whatever failed is asked for once more."""
+        self._scene.vendor.clear_up()
+        for manifest in self._manifests.values():
+
+            async def retry(services: Services, manifest: str = manifest) -> int:
+                return await services.steering.retry(CALLER.workspace, manifest, CALLER.actor)
+
+            await self._scene.as_client(retry, "nothing_to_retry")
+
+    async def _again(self) -> None:
+        """All of it is asked for anew: what is in place is bought no second time."""
+        bought = len(self._scene.vendor.accepted)
+        states = {state for (state,) in self._scene.database.all("SELECT state FROM intents")}
+        await self._ask("r-3")
+        await self._scene.settled()
+        if states == {"completed"}:
+            more = len(self._scene.vendor.accepted) - bought
+            self._demand(not more, f"{more} calls for what was in place")
+
+    async def _revert(self) -> None:
+        """What was put in place is taken back, all of it; what people wrote stays."""
+        for manifest in reversed(list(self._manifests.values())):
+
+            async def revert(services: Services, manifest: str = manifest) -> Any:
+                scope = Workspace(CALLER.workspace)
+                return await services.database.run(compensating.revert, scope, manifest, CALLER.actor)
+
+            await self._scene.as_client(revert, "already_ended", "lease_held")
+            await self._scene.settled()
+        self._scene.note("all is taken back")
+
+    async def _wait(self, most_seconds: float) -> None:
+        await asyncio.sleep(self._dice.random() * most_seconds)
+
+    def _begun(self, manifest: str) -> int:
+        """How many attempts at calls were begun for a manifest."""
+        count: int = self._scene.database.one(
+            "SELECT count(*) FROM attempts a JOIN effects e ON e.id = a.effect_id"
+            " WHERE e.family = 'completion' AND a.correlation_id = ?",
+            manifest,
+        )
+        return count
+
+    def _told(self, what: str) -> bool:
+        """Whether the engine is on record as having heard of a decision."""
+        state = self._scene.database.one(
+            "SELECT state FROM effects WHERE family = 'submission' AND effect_key LIKE ?", f"{what}:%"
+        )
+        return bool(state == "SUCCEEDED")
+
+    def _demand(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            self._scene.problem(otherwise)
