@@ -51,7 +51,7 @@ def dying_after_commit(count: int) -> None:
             die()
         return stored
 
-    Calls._store = storing  # type: ignore[method-assign]
+    Calls._store = storing  # type: ignore[assignment, method-assign]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Case T12: four chunks of five texts, and kill -9 after the second is answered, before and after its commit."""
+"""Case T12: four chunks of five texts, kill -9 after the second is answered, before and after its commit."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -98,7 +99,11 @@ class Desk:
     def run(self, *words: str, db: bool = True) -> Told:
         """Type a command, here and now."""
         chosen = [*words, "--db", self.database_url] if db and self.database_url else list(words)
+        root = logging.getLogger()
+        handlers, level = root.handlers[:], root.level
         ended = CliRunner().invoke(build_cli(build_server), chosen)
+        root.handlers[:] = handlers  # what the command logged to is closed by now
+        root.setLevel(level)
         if ended.exception is not None and not isinstance(ended.exception, SystemExit):
             raise ended.exception
         return Told(ended.exit_code, ended.stdout, ended.stderr)
