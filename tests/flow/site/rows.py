@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from dragoman.store.schema import publishing
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Tx
 
@@ -17,3 +18,10 @@ def intent_count(tx: Tx, manifest_id: str) -> int:
 def make_inquiries_due(tx: Tx) -> None:
     """As if a minute had passed for every accepted submission."""
     tx.touched(sa.update(tables.submissions).values(reconcile_at=tx.now))
+
+
+def publications_asked(tx: Tx, manifest_id: str) -> list[tuple[str, str]]:
+    """State and code of every request to publish something of a manifest, in the order of their making."""
+    table = publishing.publication_requests
+    mine = sa.select(table).where(table.c.manifest_id == manifest_id).order_by(table.c.created_at, table.c.id)
+    return [(row.state, row.error_code or "") for row in tx.all(mine)]

@@ -8,9 +8,10 @@ import pytest
 
 from dragoman.kernel.errors import CallerError, LeaseLost
 from dragoman.model.effects import Answer
-from dragoman.store.acts import expanding, leasing
+from dragoman.model.scopes import Workspace
+from dragoman.store.acts import expanding, leasing, steering
 from tests.doubles.engines import event
-from tests.flow.site.rows import intent_count, make_inquiries_due
+from tests.flow.site.rows import intent_count, make_inquiries_due, publications_asked
 from tests.flow.site.stage import CALLER, catalogue, stage
 
 PAIRS = [("a.json", "de"), ("a.json", "fr"), ("b.json", "de")]
@@ -254,6 +255,31 @@ def test_cancel_starts_nothing_afterwards_and_tells_the_engine(database_url: str
             await site.deliver({**event(body, "job-1"), "status": "canceled", "items": []})
             status = await site.views.status("default", sent.manifest_id)
             assert (status["status"], status["counts"]["skipped"]) == ("canceled", 3)
+
+    asyncio.run(play())
+
+
+def test_a_canceled_manifest_publishes_nothing_by_itself_any_more(database_url: str) -> None:
+    """What waited to be published is left, what the engine finishes later too; a person may ask for it."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            manifest = (await site.admit(PAIRS)).manifest_id
+            await site.step_all()
+            [body] = site.engine.submissions()
+            first, *others = event(body, "job-1")["items"]
+            await site.deliver({**event(body, "job-1"), "items": [first]})
+            asked = await site.database.read(publications_asked, manifest)
+            assert asked == [("pending", "")]
+            assert await site.steering.cancel("default", manifest, "mia")
+            await site.deliver({**event(body, "job-1", sequence=2), "items": others}, "d-2")
+            assert await site.counts(manifest) == {"completed": 3}
+            asked = await site.database.read(publications_asked, manifest)
+            assert asked == [("failed", "canceled")]
+            scope = Workspace("default")
+            assert await site.database.run(steering.request_publication, scope, manifest, None) == 3
+            asked = await site.database.read(publications_asked, manifest)
+            assert asked == [("failed", "canceled"), ("pending", "")]
 
     asyncio.run(play())
 

@@ -104,6 +104,8 @@ def _reopen(tx: Tx, row: Row) -> None:
 def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> bool:
     """Write down that a manifest is canceled: from this commit on nothing of it starts. False when it has
     ended.
+
+    What waits to be published is left; its results are kept, and a person may ask for them.
     """
     manifest = _owned(tx, scope, manifest_id, actor)
     if manifest.phase == "ended" or manifest.canceled:
@@ -121,6 +123,7 @@ def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> bool:
         lease_owner=None,
         lease_expires_at=None,
     )
+    requests.end_open(tx, manifest.workspace, manifest_id, "canceled")
     _audit(tx, manifest, actor, "cancel")
     shards.end_manifest(tx, manifest_id)
     return True

@@ -20,8 +20,12 @@ _REQUESTS = tables.publication_requests
 
 
 def write(tx: Tx, manifest: Row, intent_ids: Sequence[str], asked: bool = False) -> bool:
-    """One request for these intents, where the manifest publishes by itself or somebody `asked` for it."""
-    if not intent_ids or not (asked or json.loads(manifest.settings).get("publish") == "auto"):
+    """One request for these intents, where the manifest publishes by itself or somebody `asked` for it.
+
+    A canceled one publishes nothing by itself.
+    """
+    by_itself = not manifest.canceled and json.loads(manifest.settings).get("publish") == "auto"
+    if not intent_ids or not (asked or by_itself):
         return False
     _insert(tx, manifest.workspace, manifest.id, intent_ids, state=REQUEST.initial, next_attempt_at=tx.now)
     return True
