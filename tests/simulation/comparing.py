@@ -47,15 +47,16 @@ def _targets(outcome: Outcome, calm: Outcome) -> Iterator[str]:
         if target in outcome.before:
             if THEIRS.encode() not in (stands or b""):
                 yield f"{target} has lost what a person wrote"
-        elif _is_in_place(states) and stands != calm.targets[target]:
+        elif stands != calm.targets[target] and _is_due(outcome.setting, states, stands):
             yield f"{target} is not what it is in calm weather"
     for target in sorted(outcome.targets.keys() - calm.targets.keys()):
         yield f"{target} should not be there"
 
 
-def _is_in_place(states: Sequence[str]) -> bool:
-    """Whether a target must hold everything: one of its intents was completed."""
-    return "completed" in states
+def _is_due(setting: Setting, states: Sequence[str], stands: bytes | None) -> bool:
+    """Whether a target must hold everything: one of its intents was completed, and nobody canceled that."""
+    is_left = "cancel" in setting.people and stands is None
+    return "completed" in states and not is_left
 
 
 def _taken_back(outcome: Outcome) -> Iterator[str]:

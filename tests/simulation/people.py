@@ -124,9 +124,11 @@ class People:
         answer = await self._scene.as_client(cancel)
         self._scene.note(f"cancel is answered {answer}")
         if self._told("CONTROL"):
-            begun = self._begun(manifest)
+            begun, planned = self._begun(manifest), self._planned(manifest)
             await self._scene.settled()
             self._demand(self._begun(manifest) == begun, "a call was begun after the cancel was answered")
+            more = self._planned(manifest) - planned
+            self._demand(not more, f"{more} publications were planned after the cancel was answered")
 
     async def _pause(self) -> None:
         """Between a pause and the going on nothing is asked of the vendor."""
@@ -208,6 +210,11 @@ class People:
 
     async def _wait(self, most_seconds: float) -> None:
         await asyncio.sleep(self._dice.random() * most_seconds)
+
+    def _planned(self, manifest: str) -> int:
+        """How many publications of a manifest were planned."""
+        count: int = self._scene.database.one("SELECT count(*) FROM plans WHERE manifest_id = ?", manifest)
+        return count
 
     def _begun(self, manifest: str) -> int:
         """How many attempts at calls were begun for a manifest."""
