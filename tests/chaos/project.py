@@ -46,14 +46,12 @@ def provider(folder: Path, script: dict[str, Any]) -> Iterator[Provider]:
     log = folder / "calls.jsonl"
     command = [sys.executable, "-m", "tests.doubles.chat_server", "--port", "0"]
     command += ["--script", str(folder / "script.json"), "--log", str(log)]
-    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    try:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        yield Provider(server.stdout.readline().strip(), log)
-    finally:
-        server.kill()
-        server.wait()
-        server.stdout.close()
+        try:
+            yield Provider(server.stdout.readline().strip(), log)
+        finally:
+            server.kill()
 
 
 @dataclass
