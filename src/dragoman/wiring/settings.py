@@ -144,7 +144,8 @@ def _refuse_unsafe(settings: Settings) -> None:
     if settings.job_lease_seconds <= settings.call_timeout_seconds + limits.LEASE_MARGIN_SECONDS:
         raise SettingsError(
             f"setting job_lease_seconds: {settings.job_lease_seconds:g} must be more than "
-            f"call_timeout_seconds ({settings.call_timeout_seconds:g}) and {limits.LEASE_MARGIN_SECONDS} seconds"
+            f"call_timeout_seconds ({settings.call_timeout_seconds:g}) "
+            f"and a margin of {limits.LEASE_MARGIN_SECONDS} seconds"
         )
     if settings.openai_endpoint and "platform" in settings.providers:
         raise SettingsError("settings openai_endpoint and providers.platform disagree; keep one of them")
