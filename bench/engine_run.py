@@ -24,6 +24,7 @@ from dragoman.kernel.offload import ThreadOffload
 from dragoman.machines.tables import JOB
 from dragoman.store.database import Database
 from dragoman.store.schema import engine as tables
+from dragoman.store.servers import Options
 from dragoman.store.transaction import Tx
 from dragoman.wiring.rounds import loops
 from dragoman.wiring.services import Services, assemble
@@ -46,7 +47,8 @@ async def run(url: str, folder: str, base_url: str, in_flight: int, calls: int) 
         prepare_per_step=500,
     )
     clock, chance = SystemClock(), SystemChance()
-    database = await Database.open(url, clock=clock, chance=chance)
+    options = Options(group_commit=settings.group_commit)
+    database = await Database.open(url, clock=clock, chance=chance, options=options)
     services = assemble(settings, database, clock, chance, ThreadOffload())
     await _submit_all(services, calls * BATCH_SIZE // FIELDS)
     services.workers.start([loop for loop in loops(services, ["engine"]) if loop.name == "translation"])
