@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dragoman.kernel import processes
 from dragoman.kernel.clock import Clock
-from dragoman.kernel.errors import CommitUnknown, Halted, StoreError
+from dragoman.kernel.errors import CommitUnknown, DragomanError, Halted, StoreError
 from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import IDLE_POLL_SECONDS, LEASE_MARGIN_SECONDS, RENEW_SHARE, SWEEP_SECONDS
 from dragoman.store.acts import leasing
@@ -79,6 +79,11 @@ class Keeper:
             else:
                 lease.until = began + lease.lease_seconds
 
+    async def let_go(self) -> None:
+        """Free what still stands under this process's name, now that nothing of it works any more."""
+        with contextlib.suppress(StoreError):  # else the next process of this host does it, or time
+            await self._database.run(leasing.free_gone_owners, [self.owner])
+
     async def run(self) -> None:
         """Renew for ever. A lease that is taken meanwhile may have to be renewed sooner than the others."""
         while True:
@@ -121,6 +126,9 @@ class Loop:
 class _State:
     event: asyncio.Event = field(default_factory=asyncio.Event)
     busy: bool = True
+    failing_since: float | None = None
+    """Time of the event loop at which the first of these failures in a row came."""
+    trouble: DragomanError | None = None
 
 
 class Workers:
@@ -134,6 +142,8 @@ class Workers:
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         self._listening: set[str] = set()
+        self.trouble: StoreError | None = None
+        """What the database said when it last failed a step, whose work waits for the end of its lease."""
 
     def start(self, loops: Sequence[Loop]) -> None:
         """Start these loops, and the renewal of leases, in the running event loop."""
@@ -162,8 +172,16 @@ class Workers:
         """Whether every loop has looked since it was last woken and found nothing."""
         return not any(state.busy for _, state in self._states)
 
+    def stuck(self, seconds: float) -> DragomanError | None:
+        """What has kept a loop from every step that it tried for so long; None where nothing has."""
+        now = asyncio.get_running_loop().time()
+        for _, state in self._states:
+            if state.failing_since is not None and now - state.failing_since >= seconds:
+                return state.trouble
+        return None
+
     async def stop(self, grace_seconds: float = 10.0) -> None:
-        """Claim nothing more, let running steps end within the grace, then cancel them."""
+        """Claim nothing more, let running steps end within the grace, cancel the others, free the leases."""
         self._stopping = True
         for loop, _ in self._states:
             if loop.drain is not None:
@@ -176,13 +194,15 @@ class Workers:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        if self._tasks:
+            await self._keeper.let_go()
         self._tasks, self._states = [], []
 
     async def _run(self, loop: Loop, state: _State) -> None:
         while not self._stopping:
             state.event.clear()
             state.busy = not loop.listens
-            if await self._step(loop):
+            if await self._step(loop, state):
                 if loop.wakes:
                     self.wake()
                 continue
@@ -192,18 +212,32 @@ class Workers:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(state.event.wait(), loop.poll_seconds)
 
-    async def _step(self, loop: Loop) -> int:
+    async def _step(self, loop: Loop, state: _State) -> int:
         try:
-            return await loop.step()
+            done = await loop.step()
         except (Halted, CommitUnknown) as error:
             _log.info("step gave way", step=loop.name, code=error.code, reason=error.message)
+            self.trouble = error if isinstance(error, StoreError) else self.trouble
             return 1
         except StoreError as error:
-            _log.warning("the database cannot be used now", step=loop.name, code=error.code)
-        except Exception:  # noqa: BLE001 - a failing step must not end its loop: the row stays due
+            if state.failing_since is None:
+                _log.warning("the database cannot be used now", step=loop.name, code=error.code)
+            self.trouble = error
+            self._fail(state, error)
+        except Exception as error:  # noqa: BLE001 - a failing step must not end its loop: the row stays due
             _log.exception("step failed", step=loop.name)
+            self._fail(state, DragomanError(f"{loop.name}: {type(error).__name__}: {error}"))
+        else:
+            state.failing_since = None
+            return done
         await asyncio.sleep(_STORE_PAUSE_SECONDS)
         return 0
+
+    @staticmethod
+    def _fail(state: _State, error: DragomanError) -> None:
+        state.trouble = error
+        if state.failing_since is None:
+            state.failing_since = asyncio.get_running_loop().time()
 
 
 async def free_vanished(database: Database) -> int:

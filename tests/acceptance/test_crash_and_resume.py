@@ -16,11 +16,10 @@ def hire(desk: Desk, server: ThreadedServer, priced: bool) -> None:
     desk.hire(server.url, priced=priced, more="batch_size = 5\nconcurrency = 1")
 
 
-def killed(desk: Desk, moment: str, call: int) -> None:
+def killed(desk: Desk, moment: str, call: int, *more: str) -> None:
     """Run until the process dies at this moment of this call."""
-    run = desk.start(moment, str(call), *WORDS, module="tests.acceptance.dying")
-    out, err = run.communicate(timeout=60)
-    assert (run.returncode, out) == (-9, ""), err
+    told = desk.end(desk.start(moment, str(call), *WORDS, *more, module="tests.acceptance.dying"))
+    assert (told.code, told.out) == (-9, ""), told.err
 
 
 def assert_all_is_there_and_charged_once(desk: Desk, told: Told, server: ThreadedServer, lost: int) -> None:
@@ -75,10 +74,7 @@ def test_a_with_hold_the_lost_call_waits_for_a_person_and_the_others_are_done(de
     """Nobody pays twice by himself: exit code 4, then 20 of 20 once somebody says so."""
     with answering() as server:
         hire(desk, server, priced=True)
-        run = desk.start(
-            "before-commit", "2", *WORDS, "--on-unknown", "hold", module="tests.acceptance.dying"
-        )
-        run.communicate(timeout=60)
+        killed(desk, "before-commit", 2, "--on-unknown", "hold")
         told = desk.run(*WORDS)
         assert told.code == 4
         assert [waiting["reason"] for waiting in told.object["waiting"]] == ["waiting_unknown"]

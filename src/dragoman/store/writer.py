@@ -20,7 +20,7 @@ from dragoman.kernel import limits
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import CommitUnknown, StoreError
 from dragoman.kernel.identity import Chance
-from dragoman.store.failures import RolledBack, Verdict, stated
+from dragoman.store.failures import RolledBack, Verdict, describe, stated
 from dragoman.store.servers import Server
 from dragoman.store.sessions import Session
 from dragoman.store.timekeeping import DatabaseTime
@@ -131,8 +131,9 @@ class Transaction:
             verdict = self._session.judge_commit(error)
             if verdict is Verdict.LOST:
                 self.is_lost = True
+                said = f"the database at {self._place} was lost while committing: {describe(error)}"
                 for call in kept:
-                    call.error = CommitUnknown(f"the connection to {self._place} was lost while committing")
+                    call.error = CommitUnknown(said)
             else:
                 self._fail(kept, error, verdict)
             return

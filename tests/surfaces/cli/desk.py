@@ -124,6 +124,14 @@ class Desk:
             text=True,
         )
 
+    def end(self, run: subprocess.Popen[str], seconds: float = 60) -> Told:
+        """What a started command came to; one that does not end is ended, and fails the test."""
+        try:
+            out, err = run.communicate(timeout=seconds)
+        finally:
+            run.kill()
+        return Told(run.returncode, out, err)
+
     def python(self, code: str) -> str:
         """What a fresh interpreter prints that runs this code."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.cli.desk import Desk
+from dragoman.surfaces.cli import following
+from tests.surfaces.cli.desk import Desk, answering
 
 FR = ("--to", "fr")
 
@@ -45,11 +46,11 @@ def read_only(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
-    """A file system of 64 KiB at this folder."""
+def small_disk(folder: Path, kibibytes: int = 64) -> Iterator[None]:
+    """A small file system at this folder."""
     folder.mkdir()
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], check=False
+        ["mount", "-t", "tmpfs", "-o", f"size={kibibytes}k", "tmpfs", str(folder)], check=False
     ).returncode:
         pytest.skip("no file system can be mounted here")
     try:
@@ -103,6 +104,67 @@ def test_on_a_full_disk_what_stands_there_stays_whole(desk: Desk) -> None:
         ]
         assert desk.texts("out/0.fr.json")["j"] == "Reste"
         assert leftovers(desk) == []
+
+
+def test_a_full_disk_under_the_database_ends_the_run_and_the_next_one_goes_on(desk: Desk) -> None:
+    """Exit code 1 with the reason: nobody waits for ever, nor for what the dead process held."""
+    large_documents(desk)
+    with small_disk(desk.folder / "disk", 1_500):
+        desk.database_url = f"sqlite:///{desk.folder / 'disk' / 'dragoman.db'}"
+        assert desk.run("migrate").code == 0
+        told = desk.end(desk.start("translate", "docs", *FR, "--json"))
+        assert (told.code, told.error["code"]) == (1, "database_unavailable")
+        assert "full" in told.error["message"]
+        subprocess.run(["mount", "-o", "remount,size=64m", str(desk.folder / "disk")], check=True)
+        again = desk.translate("docs", *FR)
+        assert (again.code, again.object["counts"]["completed"]) == (0, 10)
+
+
+def test_a_database_file_that_may_not_grow_ends_the_run(desk: Desk) -> None:
+    """Where nobody knows whether a commit stands, the process behaves as if it had died."""
+    large_documents(desk)
+    size = Path(desk.database_url.removeprefix("sqlite:///")).stat().st_size
+    with small_files(size + 100_000):
+        run = desk.start("translate", "docs", *FR, "--json")
+    told = desk.end(run)
+    assert told.code == 1
+    assert told.error["code"] in ("commit_unknown", "database_unavailable")
+    assert "dragoman.db" in told.error["message"]
+    again = desk.translate("docs", *FR)
+    assert (again.code, again.object["counts"]["completed"]) == (0, 10)
+
+
+def test_what_a_person_changed_meanwhile_is_a_conflict_and_is_left_alone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between asking and writing: listed with exit code 3; the rerun respects it, --force does not."""
+    desk.write("a.json", {"k": "Hello", "j": "Bye"})
+    desk.write("b.md", "# Hello\n\nText.\n")
+    desk.write("c.json", {"k": "You"})
+    words = ("a.json", "b.md", "c.json", *FR, "--provider", "hired")
+    with answering({"act": "slow_down", "retry_after": 1}) as server:
+        desk.hire(server.url)
+        monkeypatch.setattr(following, "_NAMED_TIME_SECONDS", 0)
+        assert desk.translate(*words).code == 4
+        monkeypatch.setattr(following, "_NAMED_TIME_SECONDS", 60)
+        desk.write("a.fr.json", {"k": "Salut"})
+        desk.write("b.fr.md", "# Salut\n\nTexte.\n")
+        told = desk.translate(*words)
+        assert (told.code, told.object["outputs"]) == (3, ["c.fr.json"])
+        assert [(failure["document"], failure["code"]) for failure in told.object["failures"]] == [
+            ("a.json", "target_conflict"),
+            ("b.md", "target_conflict"),
+        ]
+        assert "a.fr.json" in told.object["failures"][0]["message"]
+        assert "compare, then translate with --force" in told.err
+        assert desk.texts("a.fr.json") == {"k": "Salut"}
+        assert desk.read("b.fr.md") == "# Salut\n\nTexte.\n"
+        assert desk.translate(*words).code == 0
+        assert desk.texts("a.fr.json") == {"k": "Salut", "j": "fr Bye"}
+        assert desk.translate(*words, "--force").code == 0
+        assert desk.texts("a.fr.json") == {"k": "fr Hello", "j": "fr Bye"}
+        assert desk.read("b.fr.md") == "# fr Hello\n\nfr Text.\n"
+        assert len(server.calls) == 2
 
 
 def test_a_folder_that_cannot_be_written_into_stops_no_other(desk: Desk) -> None:
@@ -160,6 +222,11 @@ def test_a_whole_document_that_a_person_changed_is_protected_until_force(desk: D
     told = desk.translate("a.md", *FR, "--force")
     assert (told.code, told.object["outputs"]) == (0, ["a.fr.md"])
     assert "Salut" not in desk.read("a.fr.md")
+
+
+def large_documents(desk: Desk) -> None:
+    for number in range(10):
+        desk.write(f"docs/{number}.json", {f"k{n}": f"Hello {number} {n} " * 100 for n in range(10)})
 
 
 def leftovers(desk: Desk) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.doubles.chat_server import ChatServer
-from tests.surfaces.cli.desk import Desk, Told, answering, sent
+from tests.surfaces.cli.desk import Desk, answering, sent
 
 WORDS = ("translate", "docs", "--to", "fr", "--provider", "hired", "--out", "out/{path}{ext}")
 
@@ -37,11 +37,6 @@ def until(happened: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-def ended(run: subprocess.Popen[str]) -> Told:
-    out, err = run.communicate(timeout=60)
-    return Told(run.returncode, out, err)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_one_ctrl_c_begins_no_further_call_keeps_the_answer_and_says_how_to_go_on(
     tree: Desk, number: signal.Signals
@@ -54,7 +49,7 @@ def test_one_ctrl_c_begins_no_further_call_keeps_the_answer_and_says_how_to_go_o
         run.send_signal(number)
         until(lambda: stops(run))
         server.release()
-        told = ended(run)
+        told = tree.end(run)
         assert told.code == 130, told
         assert told.object["status"] in ("queued", "processing")
         assert len(told.object["waiting"]) + told.object["counts"]["completed"] == 4
@@ -85,7 +80,7 @@ def test_a_second_ctrl_c_ends_at_once_and_the_rerun_finishes(tree: Desk) -> None
         until(lambda: stops(run))
         began = time.monotonic()
         run.send_signal(signal.SIGINT)
-        told = ended(run)
+        told = tree.end(run)
         assert time.monotonic() - began < 5
         assert told.code == 130
         assert "interrupted twice" in told.err

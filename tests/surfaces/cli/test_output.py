@@ -42,10 +42,10 @@ def test_the_object_has_the_documented_members_and_nothing_else_stands_on_standa
     desk.write("a.json", {"k": "Hello", "ü": "Übermut"})
     desk.write("b.json", "{")
     run = desk.start("translate", ".", "--to", "fr", "--json", FORCE_COLOR="1", COLUMNS="20", PYTHONUTF8="0")
-    out, err = run.communicate(timeout=60)
-    told = json.loads(out)
-    assert out == json.dumps(told, ensure_ascii=False) + "\n"
-    assert run.returncode == 3, err
+    ended = desk.end(run)
+    told = ended.object
+    assert ended.out == json.dumps(told, ensure_ascii=False) + "\n"
+    assert ended.code == 3, ended.err
     assert set(told) == OBJECT
     assert set(told["counts"]) == COUNTS
     assert sum(told["counts"].values()) == 2 * told["counts"]["total"]

@@ -10,16 +10,22 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from dragoman.kernel.clock import MICROSECONDS
+from dragoman.kernel.errors import DragomanError
 from dragoman.surfaces.cli.report import Report
 from dragoman.wiring.services import Services
 
 _LOOK_SECONDS = 0.1
 _NAMED_TIME_SECONDS = 60
+_PATIENCE_SECONDS = 5.0
 _PAGE = 100
 
 
 async def follow(services: Services, manifest_id: str, console: Console, live: bool, stay: bool) -> bool:
-    """Watch until the manifest has ended and is published; False when it waits and we do not `stay`."""
+    """Watch until the manifest has ended and is published; False when it waits and we do not `stay`.
+
+    Raises what keeps the work from going on, once it has done so for a while: nobody waits for a disk that
+    is full.
+    """
     with _bar(console, live) as bar:
         task = bar.add_task("translating", total=None, note="")
         while True:
@@ -27,9 +33,20 @@ async def follow(services: Services, manifest_id: str, console: Console, live: b
             _move(bar, task, status)
             if _is_over(status):
                 return True
+            if trouble := _trouble(services):
+                raise trouble
             if not stay and await _waits(services, manifest_id):
                 return False
             await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _trouble(services: Services) -> DragomanError | None:
+    """What makes waiting senseless: a database file that cannot be written, or a step that always fails.
+
+    A server that fails is there again soon; a full disk is not.
+    """
+    workers = services.workers
+    return (workers.trouble if services.settings.embedded else None) or workers.stuck(_PATIENCE_SECONDS)
 
 
 def _is_over(status: dict[str, Any]) -> bool:
