@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from dragoman.store.schema import publishing
+from dragoman.store.schema import effects, publishing
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Tx
 
@@ -20,8 +20,21 @@ def make_inquiries_due(tx: Tx) -> None:
     tx.touched(sa.update(tables.submissions).values(reconcile_at=tx.now))
 
 
+def make_cancels_due(tx: Tx) -> None:
+    """As if half a minute had passed for every canceled manifest that is not told everywhere."""
+    waiting = tables.manifests.c.next_attempt_at.is_not(None)
+    tx.touched(sa.update(tables.manifests).where(waiting).values(next_attempt_at=tx.now))
+
+
 def publications_asked(tx: Tx, manifest_id: str) -> list[tuple[str, str]]:
     """State and code of every request to publish something of a manifest, in the order of their making."""
     table = publishing.publication_requests
     mine = sa.select(table).where(table.c.manifest_id == manifest_id).order_by(table.c.created_at, table.c.id)
     return [(row.state, row.error_code or "") for row in tx.all(mine)]
+
+
+def attempts_of(tx: Tx, correlation_id: str) -> list[str]:
+    """Outcomes of all attempts made for one manifest, in their order."""
+    table = effects.attempts
+    mine = sa.select(table.c.outcome).where(table.c.correlation_id == correlation_id)
+    return [row.outcome for row in tx.all(mine.order_by(table.c.started_at, table.c.number))]

@@ -7,11 +7,17 @@ import asyncio
 import pytest
 
 from dragoman.kernel.errors import CallerError, LeaseLost
-from dragoman.model.effects import Answer
+from dragoman.model.effects import Answer, Outgoing
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import expanding, leasing, steering
 from tests.doubles.engines import event
-from tests.flow.site.rows import intent_count, make_inquiries_due, publications_asked
+from tests.flow.site.rows import (
+    attempts_of,
+    intent_count,
+    make_cancels_due,
+    make_inquiries_due,
+    publications_asked,
+)
 from tests.flow.site.stage import CALLER, catalogue, stage
 
 PAIRS = [("a.json", "de"), ("a.json", "fr"), ("b.json", "de")]
@@ -255,6 +261,62 @@ def test_cancel_starts_nothing_afterwards_and_tells_the_engine(database_url: str
             await site.deliver({**event(body, "job-1"), "status": "canceled", "items": []})
             status = await site.views.status("default", sent.manifest_id)
             assert (status["status"], status["counts"]["skipped"]) == ("canceled", 3)
+
+    asyncio.run(play())
+
+
+def test_a_cancel_whose_process_died_while_it_told_the_engine_is_told_by_the_next_one(
+    database_url: str,
+) -> None:
+    """Also where nothing is open any more: no attempt stays under way for ever."""
+
+    class Killed(BaseException):
+        pass
+
+    async def die(*_: object) -> Answer:
+        raise Killed
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            manifest = (await site.admit(PAIRS)).manifest_id
+            await site.enumeration.step()
+            tell = site.engine.control
+            site.engine.control = die  # type: ignore[method-assign,assignment]
+            with pytest.raises(Killed):
+                await site.steering.cancel("default", manifest, "mia")
+            assert await site.counts(manifest) == {"skipped": 3}
+            site.engine.control = tell  # type: ignore[method-assign]
+            assert await site.steering.cancellation_step() == 0
+            await site.database.run(make_cancels_due)
+            assert await site.steering.cancellation_step() == 1
+            assert [told for told, _ in site.engine.controls] == [manifest]
+            await site.database.run(make_cancels_due)
+            assert await site.steering.cancellation_step() == 0
+            outcomes = await site.database.read(attempts_of, manifest)
+            assert outcomes == ["CONNECTION_UNKNOWN", "SUCCEEDED"]
+
+    asyncio.run(play())
+
+
+def test_a_late_answer_to_a_cancel_leaves_the_attempt_that_followed_to_somebody(database_url: str) -> None:
+    """Its sender was overtaken; whoever overtook it may die."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            manifest = (await site.admit(PAIRS)).manifest_id
+
+            async def begin() -> Outgoing | None:
+                told = (manifest, 1, b"{}", "host/boot/1/1")
+                return await site.database.run(steering.begin_control, "default", *told)
+
+            assert await site.database.run(steering.cancel_manifest, Workspace("default"), manifest, "mia")
+            first, second = await begin(), await begin()
+            assert first is not None
+            assert second is not None
+            await site.database.run(steering.record_control, first, Answer("SUCCEEDED", b"{}", 200), manifest)
+            assert await site.database.read(attempts_of, manifest) == ["ACCEPTED_LATE", "STARTED"]
+            await site.database.run(make_cancels_due)
+            assert len(await site.database.run(steering.due_cancellations, 10)) == 1
 
     asyncio.run(play())
 

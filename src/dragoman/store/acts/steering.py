@@ -118,7 +118,7 @@ def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> bool:
         phase="open",
         total=expanded,
         total_known=True,
-        next_attempt_at=tx.now,  # due: its shards and the engine are to be told
+        next_attempt_at=tx.now + seconds(RETRY_FIRST_SECONDS),  # should its teller die before it has told all
         fence=_MANIFESTS.c.fence + 1,
         lease_owner=None,
         lease_expires_at=None,
@@ -132,17 +132,22 @@ def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> bool:
 def due_cancellations(tx: Tx, limit: int) -> list[tuple[str, str, int]]:
     """Canceled manifests whose shards and engine are not all told yet: (workspace, manifest, total).
 
-    Telling twice is harmless, so there is no lease: each only gets its next turn half a minute from now.
+    One that has ended meanwhile is told all the same: somebody may have begun to, and died. Telling twice is
+    harmless, so there is no lease: each only gets its next turn half a minute from now.
     """
-    where = (
-        _MANIFESTS.c.phase == "open",
-        _MANIFESTS.c.next_attempt_at <= tx.now,
-        is_set(_MANIFESTS.c.canceled),
-    )
-    rows = tx.all(sa.select(_MANIFESTS).where(*where).order_by(_MANIFESTS.c.next_attempt_at).limit(limit))
+    rows = [row for phase in ("open", "ended") for row in _untold(tx, phase, limit)]
     for row in rows:
         manifests.change(tx, row.id, next_attempt_at=tx.now + seconds(RETRY_FIRST_SECONDS))
     return [(row.workspace, row.id, row.total) for row in rows]
+
+
+def _untold(tx: Tx, phase: str, limit: int) -> list[Row]:
+    where = (
+        _MANIFESTS.c.phase == phase,
+        _MANIFESTS.c.next_attempt_at <= tx.now,
+        is_set(_MANIFESTS.c.canceled),
+    )
+    return tx.all(sa.select(_MANIFESTS).where(*where).order_by(_MANIFESTS.c.next_attempt_at).limit(limit))
 
 
 def begin_control(
@@ -169,13 +174,16 @@ def begin_control(
 
 
 def record_control(tx: Tx, outgoing: Outgoing, answer: Answer, manifest_id: str) -> bool:
-    """Record the engine's word on a control; True when it has it. Told is told: nothing is due any more."""
+    """Record the engine's word on a control; True when it has it. Told is told: nothing is due any more.
+
+    An answer that comes late leaves it due: another attempt is under way, and must come to its end.
+    """
     settled = effects.settle(tx, outgoing.attempt_id, answer)
+    told = answer.outcome in ("SUCCEEDED", "ACCEPTED")
     if not settled.late:
         effects.move(tx, outgoing.effect_id, effects.event_of(answer))
-    told = answer.outcome in ("SUCCEEDED", "ACCEPTED")
-    if told:
-        manifests.change(tx, manifest_id, next_attempt_at=None)
+        if told:
+            manifests.change(tx, manifest_id, next_attempt_at=None)
     return told
 
 

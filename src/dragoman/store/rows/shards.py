@@ -36,6 +36,9 @@ _RETRYABLE = sa.select(sa.func.count()).where(
     is_set(_INTENTS.c.retryable),
 )
 
+_STILL_TO_TELL = sa.case((is_set(_MANIFESTS.c.canceled), _MANIFESTS.c.next_attempt_at), else_=sa.null())
+"""A canceled manifest that ends stays due until the engine has heard of it."""
+
 
 def lock(tx: Tx, manifest_id: str, shards: Iterable[int]) -> None:
     """Lock these shards of one manifest, in ascending order."""
@@ -122,6 +125,12 @@ def end_manifest(tx: Tx, manifest_id: str) -> bool:
     ended = (
         sa.update(_MANIFESTS)
         .where(_MANIFESTS.c.id == manifest_id, _MANIFESTS.c.phase.in_(sorted(MANIFEST.open)))
-        .values(phase="ended", completed_at=tx.now, updated_at=tx.now, resume_key=None, next_attempt_at=None)
+        .values(
+            phase="ended",
+            completed_at=tx.now,
+            updated_at=tx.now,
+            resume_key=None,
+            next_attempt_at=_STILL_TO_TELL,
+        )
     )
     return tx.touched(ended) == 1
