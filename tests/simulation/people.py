@@ -188,12 +188,11 @@ class People:
 
     async def _again(self) -> None:
         """All of it is asked for anew: what is in place is bought no second time."""
-        bought = len(self._scene.vendor.accepted)
         states = {state for (state,) in self._scene.database.all("SELECT state FROM intents")}
         await self._ask("r-3")
         await self._scene.settled()
         if states == {"completed"}:
-            more = len(self._scene.vendor.accepted) - bought
+            more = self._begun(self._manifests["r-3"])
             self._demand(not more, f"{more} calls for what was in place")
 
     async def _revert(self) -> None:

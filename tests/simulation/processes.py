@@ -86,6 +86,11 @@ class Process:
         self._thawed.set()
 
     @property
+    def is_still(self) -> bool:
+        """Whether it lives and is stopped."""
+        return not self.dead and self._now < self._still_until
+
+    @property
     def dead(self) -> bool:
         """Whether it was killed."""
         return self.gone.is_set()

@@ -339,13 +339,19 @@ class World:
             await asyncio.sleep(_LOOK_SECONDS / 10)
 
     async def settled(self) -> None:
-        """Wait until nothing is open, or something is wrong."""
-        while self.database.one(_OPEN) and not self.problems:
+        """Wait until nothing is open, everybody is awake and nothing moves, or something is wrong."""
+        seen = -1
+        while not self.problems and (self._is_busy or seen != self.database.moves):
+            seen = self.database.moves
             if self.database.one(_HELD):
                 await asyncio.sleep(_LOOK_SECONDS)
                 await self.people.let_go()
             await asyncio.sleep(_LOOK_SECONDS)
             self._pace()
+
+    @property
+    def _is_busy(self) -> bool:
+        return bool(self.database.one(_OPEN)) or any(process.is_still for process, _ in self._lives)
 
     def note(self, text: str) -> None:
         """Add what somebody did to the story."""
