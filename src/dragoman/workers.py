@@ -128,7 +128,7 @@ class _State:
     busy: bool = True
     failing_since: float | None = None
     """Time of the event loop at which the first of these failures in a row came."""
-    trouble: DragomanError | None = None
+    error: DragomanError | None = None
 
 
 class Workers:
@@ -173,11 +173,11 @@ class Workers:
         return not any(state.busy for _, state in self._states)
 
     def stuck(self, seconds: float) -> DragomanError | None:
-        """What has kept a loop from every step that it tried for so long; None where nothing has."""
+        """What a loop has not got over for so long; None where nothing has."""
         now = asyncio.get_running_loop().time()
         for _, state in self._states:
             if state.failing_since is not None and now - state.failing_since >= seconds:
-                return state.trouble
+                return state.error
         return None
 
     async def stop(self, grace_seconds: float = 10.0) -> None:
@@ -228,14 +228,15 @@ class Workers:
             _log.exception("step failed", step=loop.name)
             self._fail(state, DragomanError(f"{loop.name}: {type(error).__name__}: {error}"))
         else:
-            state.failing_since = None
+            if done or not loop.woken:  # one that found nothing may only have lost its work to a lease
+                state.failing_since = None
             return done
         await asyncio.sleep(_STORE_PAUSE_SECONDS)
         return 0
 
     @staticmethod
     def _fail(state: _State, error: DragomanError) -> None:
-        state.trouble = error
+        state.error = error
         if state.failing_since is None:
             state.failing_since = asyncio.get_running_loop().time()
 

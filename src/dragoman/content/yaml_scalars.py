@@ -49,6 +49,8 @@ def scalars(text: str, first_line: int = 1) -> list[Scalar] | None:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line if error.problem_mark else 0
         raise DocumentError(f"this is not YAML: {error.problem}", first_line + line) from error
+    except RecursionError:
+        raise DocumentError("this YAML is nested too deeply", first_line) from None
     except yaml.YAMLError as error:
         raise DocumentError(f"this is not YAML: {error}", first_line) from error
     if not isinstance(root, yaml.MappingNode):

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from dragoman.content import documents
+from dragoman.content.formats.json_catalogue import JsonCatalogue
+from dragoman.flow.publishing.plans import Planning
+from dragoman.model.documents import Document, Role
+from dragoman.surfaces.cli import following
 from tests.surfaces.cli.desk import Desk
 
 HEAD = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
@@ -113,3 +120,89 @@ def test_a_target_that_is_not_valid_is_left_alone_and_named(desk: Desk) -> None:
     assert "out/a.fr.json" in failure["message"]
     assert "line 2" in failure["message"]
     assert desk.read("out/a.fr.json") == '{\n  "k" "Salut"\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("deep.json", "[" * 10_000, "nested deeper than 200 levels"),
+        (
+            "deep.md",
+            f"---\na: {'[' * 3_000}{']' * 3_000}\n---\nHello\n",
+            "line 2: this YAML is nested too deeply",
+        ),
+        ("nul.json", '{"k": "Hello \\u0000 you"}', "field 'k' holds a NUL character"),
+        ("half.json", '{"k": "Hello \\ud800 you"}', "half of a surrogate pair"),
+        ("long.json", f'{{"k": "{"Hello " * 30_000}"}}', "has 180000 characters, at most 100000"),
+        ("nul.md", "Hello \x00 you\n", "a NUL character"),
+        ("charset.po", HEAD.replace("UTF-8", "nonsense"), "the declared charset 'nonsense' is unknown"),
+    ],
+)
+def test_what_no_engine_would_take_fails_before_it_is_sent_with_others(
+    desk: Desk, name: str, data: str, said: str
+) -> None:
+    desk.write(f"docs/{name}", data)
+    desk.write("docs/good.json", {"k": "Hello"})
+    told = desk.translate("docs", "--to", "fr", *OUT)
+    assert (told.code, told.object["outputs"]) == (3, ["out/good.fr.json"])
+    [failure] = told.object["failures"]
+    assert failure["document"] == f"docs/{name}"
+    assert said in failure["message"]
+
+
+def test_a_defect_of_ours_that_one_document_shows_stops_no_other(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`internal_error`, to be retried; where it is read as well as where it is written."""
+    read, render = JsonCatalogue.read, documents.render
+
+    def reading(self: JsonCatalogue, text: str, role: Role, locale: str) -> Document:
+        if "unreadable" in text:
+            raise KeyError(text)
+        return read(self, text, role, locale)
+
+    def rendering(*given: Any) -> documents.Rendered:
+        if "unwritable" in given[2].text:
+            raise ZeroDivisionError
+        return render(*given)
+
+    monkeypatch.setattr(JsonCatalogue, "read", reading)
+    monkeypatch.setattr(documents, "render", rendering)
+    for name in ("fine", "unreadable", "unwritable"):
+        desk.write(f"docs/{name}.json", {"k": f"Hello {name} words"})
+    told = desk.translate("docs", "--to", "fr", *OUT)
+    assert (told.code, told.object["outputs"]) == (3, ["out/fine.fr.json"])
+    assert [
+        (failure["document"], failure["code"], failure["message"]) for failure in told.object["failures"]
+    ] == [
+        ("docs/unreadable.json", "internal_error", "KeyError while it was prepared"),
+        (
+            "docs/unwritable.json",
+            "internal_error",
+            "out/unwritable.fr.json: ZeroDivisionError while it was rendered",
+        ),
+    ]
+    monkeypatch.undo()
+    monkeypatch.chdir(desk.folder)
+    assert (
+        desk.run("retry", told.object["manifest_id"]).code == 3
+    )  # what was not written is no failed translation
+    again = desk.translate("docs", "--to", "fr", *OUT)
+    assert (again.code, again.object["outputs"]) == (0, ["out/unwritable.fr.json"])
+    assert desk.names().count("out/unreadable.fr.json") == 1
+
+
+def test_a_step_that_always_fails_ends_the_run_with_its_name(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 1: nobody waits for a lease, and then for the same again."""
+
+    async def failing(_self: Planning) -> int:
+        raise RuntimeError
+
+    monkeypatch.setattr(Planning, "step", failing)
+    monkeypatch.setattr(following, "_PATIENCE_SECONDS", 0.1)
+    desk.write("a.json", {"k": "Hello"})
+    told = desk.translate("a.json", "--to", "fr")
+    assert (told.code, told.error["code"]) == (1, "internal_error")
+    assert told.error["message"].startswith("planning: RuntimeError")

@@ -16,6 +16,7 @@ from dragoman.content import documents, placing
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import DragomanError, LeaseLost, SourceError
 from dragoman.kernel.identity import sha256
+from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import PUBLISH_STEP_SECONDS, STEP_SECONDS
 from dragoman.kernel.offload import Offload
 from dragoman.ledger.acting import Ledger
@@ -35,6 +36,8 @@ from dragoman.model.publications import (
 from dragoman.store.acts import executing
 from dragoman.store.acts.executing import Verdict
 from dragoman.store.database import Database
+
+_log = logger(__name__)
 
 DEFAULT_PACE = Pace()
 
@@ -147,6 +150,10 @@ class Placing:
             return Ending("wait", code=error.code, message=error.message)
         except DragomanError as error:
             return Ending("conflict", code=error.code, message=error.message)
+        except Exception as error:  # noqa: BLE001 - a defect of ours that one document shows stops no other
+            _log.exception("document failed", intent=step.planned.intent_id)
+            said = f"{step.planned.target}: {type(error).__name__} while it was rendered"
+            return Ending("conflict", code="internal_error", message=said)
 
     def _order(self, command: Command, step: Step, material: Material, source: Source) -> Order | Ending:
         planned, snapshot = step.planned, material.snapshot

@@ -11,6 +11,7 @@ from typing import Any
 
 from dragoman.content import documents, placing
 from dragoman.kernel.errors import CallerError, SourceError
+from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import PUBLISH_LEASE_SECONDS
 from dragoman.kernel.offload import Offload
 from dragoman.model.contracts import Format, LeaseKeeper, Source
@@ -18,6 +19,8 @@ from dragoman.model.documents import Document
 from dragoman.model.publications import PlannedStep, PlanningWork, Postponed, Publishable
 from dragoman.store.acts import planning
 from dragoman.store.database import Database
+
+_log = logger(__name__)
 
 _HEAD_BYTES = 4096
 
@@ -72,6 +75,11 @@ class Planning:
             except (SourceError, CallerError) as error:
                 for_good = isinstance(error, CallerError)
                 postponed.append(Postponed(intent.intent_id, error.code, error.message, for_good))
+                continue
+            except Exception as error:  # noqa: BLE001 - a defect of ours that one document shows stops no other
+                _log.exception("document failed", intent=intent.intent_id)
+                said = f"{type(error).__name__} while it was planned"
+                postponed.append(Postponed(intent.intent_id, "internal_error", said, True))
                 continue
             if step is not None:
                 steps.append(step)

@@ -16,6 +16,7 @@ from dragoman.kernel import canonical
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import CallerError, DocumentError, DragomanError, SourceError
 from dragoman.kernel.identity import Chance, key_hash, sha256
+from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import (
     FIELD_CHARS_MAX,
     FIELD_KEY_CHARS_MAX,
@@ -29,6 +30,8 @@ from dragoman.model.documents import Block, Document
 from dragoman.model.intents import DueIntent, Mode, Preparation, ShardWork
 from dragoman.store.acts import preparing
 from dragoman.store.database import Database
+
+_log = logger(__name__)
 
 _HEAD_BYTES = 4096
 _WIRE_KEY = re.compile(r"[A-Za-z0-9_.:/\[\]-]+")
@@ -148,6 +151,11 @@ def _prepare(intent: DueIntent, reader: _Reader, settings: Mapping[str, Any], kn
         return Preparation(intent, "wait", code=error.code, message=error.message)
     except DragomanError as error:
         return Preparation(intent, "refuse", code=error.code, message=error.message)
+    except Exception as error:  # noqa: BLE001 - a defect of ours that one document shows stops no other
+        _log.exception("document failed", intent=intent.id)
+        return Preparation(
+            intent, "refuse", code="internal_error", message=f"{type(error).__name__} while it was prepared"
+        )
 
 
 def _envelope(
@@ -155,7 +163,7 @@ def _envelope(
 ) -> Preparation:
     fields, key_map = {}, {}
     for block in chosen.blocks:
-        _refuse_long(block)
+        _refuse_unfit(block)
         wire_key = _wire_key(block.key)
         fields[wire_key] = _wire_field(block)
         key_map[wire_key] = [block.key, selection.text_hash(block.value)]
@@ -173,8 +181,12 @@ def _envelope(
     )
 
 
-def _refuse_long(block: Block) -> None:
-    longest = max(len(text) for text in ([block.text] if block.plural is None else block.plural.values()))
+def _refuse_unfit(block: Block) -> None:
+    """What the engine would not take fails here, alone, and not with all that it would be sent with."""
+    texts = [block.text] if block.plural is None else list(block.plural.values())
+    if any("\0" in text for text in texts):
+        raise CallerError(f"field {block.key!r} holds a NUL character", "invalid_fields")
+    longest = max(map(len, texts))
     if longest > FIELD_CHARS_MAX:
         raise CallerError(
             f"field {block.key!r} has {longest} characters, at most {FIELD_CHARS_MAX}", "payload_too_large"

@@ -41,12 +41,15 @@ async def follow(services: Services, manifest_id: str, console: Console, live: b
 
 
 def _trouble(services: Services) -> DragomanError | None:
-    """What makes waiting senseless: a database file that cannot be written, or a step that always fails.
+    """What makes waiting senseless: a database file that cannot be written, or a step that failed for good.
 
-    A server that fails is there again soon; a full disk is not.
+    A server that fails is there again soon; a full disk is not. While other steps move, one that failed is
+    let be.
     """
     workers = services.workers
-    return (workers.trouble if services.settings.embedded else None) or workers.stuck(_PATIENCE_SECONDS)
+    if services.settings.embedded and workers.trouble is not None:
+        return workers.trouble
+    return workers.stuck(_PATIENCE_SECONDS) if workers.idle else None
 
 
 def _is_over(status: dict[str, Any]) -> bool:
