@@ -109,7 +109,7 @@ def _counted(report: Report) -> str:
 
 def _paid(cost: Mapping[str, Any]) -> str:
     told = f"{cost['memory_fields']} fields from memory, {cost['provider_fields']} from the provider"
-    told += f"; paid {cost['paid_tokens']} tokens, ${cost['paid_usd']:.4f}"
+    told += f"; {cost['paid_tokens']} tokens, ${cost['paid_usd']:.4f}"
     if cost["wasted_tokens"]:
         told += f"; wasted {cost['wasted_tokens']} tokens"
     if cost["at_risk_calls"]:
