@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import uvicorn
 from rich.console import Console
 
-from dragoman.kernel.errors import CallerError, StoreError
+from dragoman.kernel.errors import CallerError, SettingsError, StoreError
 from dragoman.kernel.identity import secret, sha256
 from dragoman.model.scopes import Workspace
 from dragoman.store import migrate as migrations
@@ -21,18 +23,53 @@ from dragoman.wiring.rounds import ROLES, opened
 from dragoman.wiring.services import Services
 from dragoman.wiring.settings import Settings
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_BACKLOG = 2048
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 async def serve(settings: Settings, build: Callable[..., Any], host: str, port: int) -> int:
     """The HTTP API and all workers, until stopped; prints the first token once."""
+    listening = _listen(host, port)
     async with opened(settings) as services:
         token = await _first_token(services)
         if token:
             Console(stderr=True).print(f"first token (shown once): {token}", markup=False, highlight=False)
         config = uvicorn.Config(build(services), host=host, port=port, log_level="warning", access_log=False)
-        await uvicorn.Server(config).serve()
+        await _Server(config).serve([listening])
     return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise SettingsError(
+            f"nobody can listen on {host} port {port}: {error.strerror}", place="--port"
+        ) from None
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's own raises a signal anew when it has ended, and so ends the process before its workers have.
+
+    Here the first signal ends the server in order, a second one its open connections too.
+    """
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at SIGINT and SIGTERM."""
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._stop)
+        try:
+            yield
+        finally:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def _stop(self) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
 
 async def _first_token(services: Services) -> str:
@@ -52,7 +89,7 @@ async def work(settings: Settings, roles: Sequence[str]) -> int:
         raise CallerError(f"no role {unknown[0]!r}; roles are {', '.join(ROLES)}", place="--role")
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _SIGNALS:
         loop.add_signal_handler(number, stopped.set)
     async with opened(settings, roles=tuple(roles) or ROLES):
         await stopped.wait()
