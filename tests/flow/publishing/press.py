@@ -22,6 +22,7 @@ from dragoman.flow.publishing.execution import Executing, Placing
 from dragoman.flow.publishing.plans import Planning
 from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.errors import SourceError
+from dragoman.kernel.identity import Chance
 from dragoman.kernel.offload import InlineOffload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import Executor, Format
@@ -246,8 +247,10 @@ def _translated(value: Text, locale: str) -> Text:
 
 
 @asynccontextmanager
-async def press(url: str, root: Path, pace: Pace | None = None) -> AsyncIterator[Press]:
+async def press(
+    url: str, root: Path, pace: Pace | None = None, chance: Chance | None = None
+) -> AsyncIterator[Press]:
     """A publishing worker over a fresh database and an empty folder."""
     root.mkdir(exist_ok=True)
-    async with opened(url) as database:
+    async with opened(url, chance=chance) as database:
         yield Press(database, root, pace or Pace())

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.kernel.errors import CallerError
+from dragoman.kernel.identity import SystemChance
 from dragoman.model.effects import Answer
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import compensating
@@ -104,11 +105,25 @@ def test_what_a_person_changed_since_is_left_alone_and_listed(database_url: str,
     asyncio.run(play())
 
 
-def test_the_plans_of_a_manifest_are_taken_back_newest_first(database_url: str, tmp_path: Path) -> None:
+class LateClock(SystemChance):
+    """Ids of hosts whose clocks disagree: what is made later sorts before."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def new_id(self) -> str:
+        self._count += 1
+        return f"{0xFFFFFFFF - self._count:08x}{super().new_id()[8:]}"
+
+
+@pytest.mark.parametrize("chance", [SystemChance(), LateClock()], ids=["clocks agree", "clocks disagree"])
+def test_the_plans_of_a_manifest_are_taken_back_newest_first(
+    database_url: str, tmp_path: Path, chance: SystemChance
+) -> None:
     """A later plan wrote on top of an earlier one: its turn comes first, whoever claims what."""
 
     async def play() -> None:
-        async with press(database_url, tmp_path / "site") as here:
+        async with press(database_url, tmp_path / "site", chance=chance) as here:
             here.put_catalogue("a.json", hello="Hello", bye="Bye")
             manifest = await here.manifest()
             bye = list(here.results("a.json"))[1]

@@ -18,6 +18,7 @@ from dragoman.store.schema import publishing as tables
 from dragoman.store.transaction import Row, Tx
 
 _EXECUTIONS, _STEPS, _COMMANDS = tables.executions, tables.publication_steps, tables.publication_commands
+_PLANS = tables.plans
 
 _LIVE_STEPS = frozenset({"RUNNING", "UNKNOWN"})
 """Steps that a delivery has begun and not ended: the next one begins them again under the same key."""
@@ -328,13 +329,22 @@ def open_ones(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
 
 
 def newer_open(tx: Tx, manifest_id: str, plan_id: str) -> bool:
-    """Whether an execution of a later plan of the manifest has not ended."""
+    """Whether an execution of a later plan of the manifest has not ended.
+
+    Which plan is later is said by the database's time; ids are made by the clocks of many hosts.
+    """
+    mine = _PLANS.alias("mine")
+    later = sa.or_(
+        _PLANS.c.created_at > mine.c.created_at,
+        sa.and_(_PLANS.c.created_at == mine.c.created_at, _PLANS.c.id > mine.c.id),
+    )
     found = tx.first(
         sa.select(_EXECUTIONS.c.id)
+        .select_from(_EXECUTIONS.join(_PLANS, _PLANS.c.id == _EXECUTIONS.c.plan_id).join(mine, later))
         .where(
             _EXECUTIONS.c.manifest_id == manifest_id,
-            _EXECUTIONS.c.plan_id > plan_id,
             _EXECUTIONS.c.open_key.is_not(None),
+            mine.c.id == plan_id,
         )
         .limit(1)
     )
@@ -412,11 +422,13 @@ def without_success(tx: Tx, intent_ids: Sequence[str]) -> list[str]:
 
 
 def _latest(workspace: str, manifest_id: str) -> tuple[sa.FromClause, sa.Select[Any]]:
-    """Steps of a manifest, none of which a newer execution has again: ids of executions grow with time."""
+    """Steps of a manifest, none of which a newer execution has again."""
     step, newer = _STEPS.alias("step"), _STEPS.alias("newer")
-    again = sa.exists().where(
-        newer.c.intent_id == step.c.intent_id, newer.c.execution_id > step.c.execution_id
+    is_newer = sa.or_(
+        newer.c.created_at > step.c.created_at,
+        sa.and_(newer.c.created_at == step.c.created_at, newer.c.execution_id > step.c.execution_id),
     )
+    again = sa.exists().where(newer.c.intent_id == step.c.intent_id, is_newer)
     latest = (
         sa.select()
         .select_from(_EXECUTIONS.join(step, step.c.execution_id == _EXECUTIONS.c.id))
