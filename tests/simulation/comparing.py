@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 from tests.simulation.people import THEIRS
@@ -10,7 +11,10 @@ from tests.simulation.world import Outcome
 
 
 def compared(outcome: Outcome, calm: Outcome) -> Outcome:
-    """The same outcome, with a problem for each thing that came out otherwise than it may."""
+    """The same outcome, with a problem for each thing that came out otherwise than it may.
+
+    `calm` is the world in which nothing goes wrong, of the same documents.
+    """
     if not outcome.problems:
         outcome.problems += _states(outcome, calm)
         outcome.problems += (
@@ -47,7 +51,9 @@ def _targets(outcome: Outcome, calm: Outcome) -> Iterator[str]:
         if target in outcome.before:
             if THEIRS.encode() not in (stands or b""):
                 yield f"{target} has lost what a person wrote"
-        elif stands != calm.targets[target] and _is_due(outcome.setting, states, stands):
+        elif _is_due(outcome.setting, states, stands) and not _is_same(
+            outcome.setting, target, stands, calm.targets[target]
+        ):
             yield f"{target} is not what it is in calm weather"
     for target in sorted(outcome.targets.keys() - calm.targets.keys()):
         yield f"{target} should not be there"
@@ -57,6 +63,14 @@ def _is_due(setting: Setting, states: Sequence[str], stands: bytes | None) -> bo
     """Whether a target must hold everything: one of its intents was completed, and nobody canceled that."""
     is_left = "cancel" in setting.people and stands is None
     return "completed" in states and not is_left
+
+
+def _is_same(setting: Setting, target: str, stands: bytes | None, wanted: bytes) -> bool:
+    """The same bytes; where a file came to be in parts, the same texts in whatever layout."""
+    in_parts = setting.may_fail or "edit" in setting.people
+    if stands is not None and in_parts and target.endswith(".json"):
+        return bool(json.loads(stands) == json.loads(wanted))
+    return stands == wanted
 
 
 def _taken_back(outcome: Outcome) -> Iterator[str]:

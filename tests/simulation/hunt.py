@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, product
@@ -14,7 +15,7 @@ from tests.simulation.comparing import compared
 from tests.simulation.faults import CALL, COMMIT, one
 from tests.simulation.mutants import ALL as MUTANTS
 from tests.simulation.mutants import STALLED
-from tests.simulation.settings import CALM, DOCUMENTS, Setting, of_seed
+from tests.simulation.settings import CALM, DOCUMENTS, EDITED, Setting, of_seed
 from tests.simulation.world import Outcome, World
 
 _MEMORY = Path("/dev/shm")
@@ -23,14 +24,25 @@ _MEMORY = Path("/dev/shm")
 MUTANT_SEEDS_MAX = 100
 
 
-def play(setting: Setting) -> Outcome:
+def play(setting: Setting, documents: Mapping[str, bytes] = DOCUMENTS) -> Outcome:
     """One world, in a folder of its own."""
     with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None, prefix="dragoman-") as made:
         folder = Path(made)
-        for name, data in DOCUMENTS.items():
+        for name, data in documents.items():
             (folder / name).write_bytes(data)
         with _quick():
             return World(setting, folder).play()
+
+
+@functools.cache
+def calm(is_edited: bool = False) -> Outcome:
+    """What comes out where nothing goes wrong, of the documents as they are, or as somebody edits them."""
+    return play(CALM, {**DOCUMENTS, **EDITED} if is_edited else DOCUMENTS)
+
+
+def judged(setting: Setting) -> Outcome:
+    """A world, and everything that is wrong with it."""
+    return compared(play(setting), calm("edit" in setting.people))
 
 
 def exhaustive() -> Iterator[Setting]:
@@ -38,7 +50,7 @@ def exhaustive() -> Iterator[Setting]:
     process of two stopped before each commit until the other one has overtaken it.
     """
     alone, pair = CALM, replace(CALM, processes=2)
-    places = play(alone).places
+    places = calm().places
     for number in range(1, places["point"] + 1):
         yield alone.struck(one("point", number, "kill"))
     for number, kind in product(range(1, places["commit"] + 1), COMMIT):
@@ -61,19 +73,18 @@ def seeds(first: int, count: int) -> Iterator[Setting]:
 
 def hunted(settings: Iterable[Setting], goes_on: Callable[[], bool] = lambda: True) -> Iterator[Outcome]:
     """Play worlds one after the other, as long as it `goes_on`."""
-    calm = play(CALM)
     for setting in settings:
         if not goes_on():
             return
-        yield compared(play(setting), calm)
+        yield judged(setting)
 
 
 def caught(mutant: str) -> tuple[int, Outcome] | None:
     """In which world, and how, a planted mutant is caught; None where none catches it."""
-    calm = play(CALM)
+    calm()
     for count, setting in enumerate(worlds_for(mutant), start=1):
         with MUTANTS[mutant]():
-            outcome = compared(play(setting), calm)
+            outcome = judged(setting)
         if outcome.problems:
             return count, outcome
     return None
@@ -81,10 +92,10 @@ def caught(mutant: str) -> tuple[int, Outcome] | None:
 
 def worlds_for(mutant: str) -> Iterator[Setting]:
     """Where a mutant is hunted: stalls for those of fences and late answers, seeds for the others."""
-    calm: Iterable[Setting] = (CALM,)
+    first: Iterable[Setting] = (CALM,)
     if mutant in STALLED:
-        return chain(calm, *(stalls(replace(CALM, processes=2), seed) for seed in range(5)))
-    return chain(calm, seeds(0, MUTANT_SEEDS_MAX))
+        return chain(first, *(stalls(replace(CALM, processes=2), seed) for seed in range(5)))
+    return chain(first, seeds(0, MUTANT_SEEDS_MAX))
 
 
 @contextmanager

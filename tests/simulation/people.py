@@ -17,7 +17,7 @@ from dragoman.store.acts import compensating
 from dragoman.wiring.services import Services
 from tests.simulation.ground import Database
 from tests.simulation.outside import Vendor
-from tests.simulation.settings import DOCUMENTS, LOCALES, Setting
+from tests.simulation.settings import DOCUMENTS, EDITED, LOCALES, Setting
 from tests.simulation.verdict import targets_of
 
 CALLER = Caller("default", "mia")
@@ -61,16 +61,23 @@ class People:
         self._manifests: dict[str, str] = {}
         self.wrote = dict(targets_of(scene.folder))
         """What people wrote at targets, before the world began or in it."""
+        if "owner" in scene.setting.people:
+            self._write("de/shop.json")
 
     async def live(self) -> None:
         """Ask; do beside the work what is to be done meanwhile, and the rest when it has settled."""
         deeds = self._scene.setting.people
         await self._ask("r-1")
         meanwhile = {"cancel": self._cancel, "pause": self._pause, "spare": self._spare,
-                     "rival": self._rival, "meddle": self._meddle}  # fmt: skip
+                     "rival": self._rival, "meddle": self._meddle, "edit": self._edit}  # fmt: skip
         await asyncio.gather(*(act() for deed, act in meanwhile.items() if deed in deeds))
         await self._scene.settled()
-        afterwards = {"retry": self._retry, "again": self._again, "revert": self._revert}
+        afterwards = {
+            "retry": self._retry,
+            "again": self._again,
+            "edit": self._catch_up,
+            "revert": self._revert,
+        }
         for deed, act in afterwards.items():
             if deed in deeds:
                 await act()
@@ -86,10 +93,10 @@ class People:
                 )
             )
 
-    async def _ask(self, request_id: str) -> None:
+    async def _ask(self, request_id: str, mode: str = "missing") -> None:
         """One request for everything; whoever asks twice under one id is answered the same."""
         pairs = sorted((document, locale) for document in DOCUMENTS for locale in LOCALES)
-        frozen = self._frozen()
+        frozen = self._frozen(mode)
 
         async def ask(services: Services) -> str:
             admitted = await services.admission.admit_pairs(CALLER, "docs", request_id, pairs, frozen)
@@ -97,11 +104,11 @@ class People:
 
         self._manifests[request_id] = await self._scene.as_client(ask)
 
-    def _frozen(self) -> Mapping[str, Any]:
+    def _frozen(self, mode: str) -> Mapping[str, Any]:
         return {
             "project": "docs",
             "source_locale": "en",
-            "mode": "missing",
+            "mode": mode,
             "provider": "vendor",
             "root": str(self._scene.folder),
             "out": "{locale}/{path}{ext}",
@@ -170,11 +177,25 @@ class People:
     async def _meddle(self) -> None:
         """Somebody writes a target by hand, whatever stands there."""
         await self._wait(4.0)
-        target = self._scene.folder / "fr/shop.json"
-        target.parent.mkdir(exist_ok=True)
-        self.wrote["fr/shop.json"] = f'{{\n  "title": "{THEIRS}"\n}}\n'.encode()
-        target.write_bytes(self.wrote["fr/shop.json"])
+        self._write("fr/shop.json")
         self._scene.note("somebody writes fr/shop.json by hand")
+
+    def _write(self, name: str) -> None:
+        target = self._scene.folder / name
+        target.parent.mkdir(exist_ok=True)
+        self.wrote[name] = f'{{\n  "title": "{THEIRS}"\n}}\n'.encode()
+        target.write_bytes(self.wrote[name])
+
+    async def _edit(self) -> None:
+        """Somebody edits sources while they are translated."""
+        await self._wait(8.0)
+        for name, data in EDITED.items():
+            (self._scene.folder / name).write_bytes(data)
+        self._scene.note("somebody edits sources")
+
+    async def _catch_up(self) -> None:
+        """Asked for again, what was edited is translated as it now is."""
+        await self._ask("r-4", "changed")
 
     async def _retry(self) -> None:
         """In fair weather, whatever failed is asked for once more."""

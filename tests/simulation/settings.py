@@ -9,7 +9,7 @@ from typing import Literal
 
 from tests.simulation.faults import Place, Plan, drawn
 
-Deed = Literal["cancel", "pause", "spare", "rival", "meddle", "retry", "again", "revert"]
+Deed = Literal["owner", "cancel", "pause", "spare", "rival", "meddle", "edit", "retry", "again", "revert"]
 
 DOCUMENTS: Mapping[str, bytes] = {
     "shop.json": (
@@ -29,6 +29,11 @@ DOCUMENTS: Mapping[str, bytes] = {
     ),
 }
 LOCALES = ("de", "fr")
+EDITED: Mapping[str, bytes] = {
+    "shop.json": DOCUMENTS["shop.json"].replace(b"A small shop", b"A shop of no small size"),
+    "guide.md": DOCUMENTS["guide.md"].replace(b"Then call", b"Afterwards call"),
+}
+"""The documents that somebody edits, as they then are."""
 _PLACES: Mapping[Place, int] = {"point": 260, "commit": 90, "call": 20}
 """About as many points, commits and calls as a calm process has: faults are drawn among so many."""
 
@@ -98,12 +103,13 @@ _SMALL: Mapping[str, int] = {
 _PEOPLE: tuple[tuple[Deed, ...], ...] = (
     (), (), (), ("retry",), ("cancel",), ("pause",), ("spare",), ("rival",), ("meddle",), ("again",),
     ("revert",), ("retry", "revert"), ("spare", "retry"), ("meddle", "revert"), ("cancel", "again"),
-    ("pause", "rival"), ("cancel", "retry"), ("again", "revert"),
+    ("pause", "rival"), ("cancel", "retry"), ("again", "revert"), ("edit",), ("edit",), ("edit", "revert"),
+    ("owner",), ("owner", "again", "revert"), ("owner", "rival"),
 )  # fmt: skip
 
 _SPOILS = frozenset({"cut", "garbage", "missing", "duplicate", "broken", "empty", "length", "twice"})
 
-_WEATHERS: tuple[Mapping[str, float], ...] = (
+_WEATHERS: tuple[Mapping[str, float], ...] = (  # the first three spoil no text
     {},
     {"lost": 0.15, "late": 0.1},
     {"never": 0.1, "unreachable": 0.1, "slow_down": 0.1},
@@ -119,6 +125,7 @@ def of_seed(seed: int) -> Setting:
     splits_roles = dice.random() < 0.2
     processes = 3 if splits_roles else dice.choice((1, 2, 2))
     most = {place: count * processes for place, count in _PLACES.items()}
+    people = dice.choice(_PEOPLE)
     return Setting(
         seed=seed,
         plan=drawn(dice, most, dice.randint(0, 6)),
@@ -128,9 +135,9 @@ def of_seed(seed: int) -> Setting:
         priced=dice.random() < 0.7,
         askable=dice.random() < 0.4,
         on_unknown=dice.choice(("resend", "resend", "resend:unlimited", "hold")),
-        weather=dice.choice(_WEATHERS),
+        weather=dice.choice(_WEATHERS[:3] if "edit" in people else _WEATHERS),
         restart_seconds=dice.choice((0.1, 1.0, 30.0, 150.0)),
-        people=dice.choice(_PEOPLE),
+        people=people,
         splits_roles=splits_roles,
         is_small=dice.random() < 0.4,
         is_shuffled=True,
