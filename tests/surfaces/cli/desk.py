@@ -140,6 +140,13 @@ class Desk:
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
 
+    def execute(self, sql: str) -> None:
+        """Change the database behind everybody's back."""
+        engine = engine_of(self.database_url)
+        with engine.begin() as connection:
+            connection.execute(sa.text(sql))
+        engine.dispose()
+
     def rows(self, table: str, *columns: str) -> list[sa.Row[Any]]:
         """What a table of the database holds, in these columns or in all."""
         named = metadata.tables[table]

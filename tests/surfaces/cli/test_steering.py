@@ -178,6 +178,21 @@ def test_a_token_is_printed_once_and_kept_as_its_hash(tree: Desk) -> None:
     assert "manifests:write" in wrong.err
 
 
+def test_the_doctor_misses_a_worker_only_where_there_is_work(
+    tree: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "_NAMED_TIME_SECONDS", 0)
+    with answering({"act": "slow_down", "retry_after": 60}) as server:
+        tree.hire(server.url)
+        assert tree.translate("a.json", "--to", "fr", *HIRED).code == 4
+    tree.execute("DELETE FROM workers")
+    told = tree.run("doctor", "--json")
+    assert (told.code, [finding["problem"] for finding in told.object["findings"]]) == (
+        3,
+        ["no worker was seen in the last 150 seconds"],
+    )
+
+
 def test_a_role_that_nobody_plays_is_refused(tree: Desk) -> None:
     told = tree.run("worker", "--role", "cook")
     assert (told.code, told.out) == (1, "")
@@ -189,4 +204,6 @@ def test_the_doctor_finds_nothing_wrong_after_a_run(tree: Desk) -> None:
     told = tree.run("doctor", "--json")
     assert (told.code, told.object) == (0, {"findings": []})
     assert tree.run("doctor").out == "nothing is wrong\n"
+    tree.execute("DELETE FROM workers")  # as if it had been long ago
+    assert tree.run("doctor").code == 0
     assert tree.run("migrate").out.endswith(", nothing to do\n")

@@ -21,10 +21,17 @@ _MANIFESTS_LOOKED_AT = 100
 def findings(tx: Tx) -> list[dict[str, str]]:
     """What is wrong, in words, each with its remedy; empty where nothing is."""
     problems = readiness.problems(tx)
+    if "worker_unavailable" in problems and not _work_is_open(tx):
+        del problems["worker_unavailable"]  # nobody is missed
     found = [{"problem": text, "remedy": _REMEDIES[name]} for name, text in problems.items()]
     if "schema_unavailable" in problems:
         return found
     return found + _books(tx) + _counters(tx) + _held(tx)
+
+
+def _work_is_open(tx: Tx) -> bool:
+    is_open = site.manifests.c.phase.in_(sorted(MANIFEST.open))
+    return tx.first(sa.select(site.manifests.c.id).where(is_open).limit(1)) is not None
 
 
 def _books(tx: Tx) -> list[dict[str, str]]:
