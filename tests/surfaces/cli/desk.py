@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,3 +210,11 @@ def answering(*acts: Any, **script: Any) -> Iterator[ThreadedServer]:
 def sent(server: ChatServer) -> list[list[str]]:
     """The texts of each call, in order."""
     return [call.texts for call in server.calls]
+
+
+def until(happened: Callable[[], object]) -> None:
+    """Look until it has happened; half a minute is a failure."""
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.005)

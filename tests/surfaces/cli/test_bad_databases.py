@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from dragoman.store import engines
 from dragoman.store.engines import engine_of
 from dragoman.store.revisions import VERSION_TABLE
-from tests.surfaces.cli.desk import Desk, sit_down
+from tests.doubles.proxy import Proxy
+from tests.surfaces.cli.desk import Desk, answering, sit_down, until
 
 FR = ("a.json", "--to", "fr")
 COMMANDS = (["status", "x"], ["results", "x"], ["retry", "x"], ["cancel", "x"], ["revert", "x"], ["migrate"])
@@ -133,3 +134,37 @@ def test_a_url_that_nobody_can_read_is_a_wrong_setting(tree: Desk, url: str, sai
         told = tree.run(*words)
         assert (told.code, told.error["code"]) == (1, "invalid_settings")
         assert said in told.error["message"]
+
+
+def test_a_server_that_goes_away_ends_the_run_and_the_next_one_goes_on(
+    server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the midst of it: exit code 1 with the place, nothing is lost, and nobody is asked twice."""
+    desk = sit_down(tmp_path / "tree", server_url, monkeypatch)
+    desk.write("a.json", {f"k{n}": f"Hello number {n}" for n in range(4)})
+    words = ("translate", "a.json", "--to", "fr", "--provider", "hired", "--json")
+    url = sa.make_url(server_url)
+    proxy = Proxy(url.host or "", url.port or 0)
+    with answering("translate", "hang") as server:
+        desk.hire(server.url, more="batch_size = 1\nconcurrency = 1")
+        through = url.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
+        desk.database_url = through
+        run = desk.start(*words)
+        try:
+            until(lambda: len(server.calls) == 2)
+            proxy.refuse()
+            proxy.cut_all()
+            told = desk.end(run)
+        finally:
+            proxy.close()
+        assert (told.code, told.error["code"]) == (1, "database_unavailable")
+        assert f"127.0.0.1:{proxy_port(through)}" in told.error["message"]
+        server.release()
+        desk.database_url = server_url
+        again = desk.run(*words)
+        assert (again.code, again.object["outputs"]) == (0, ["a.fr.json"])
+        assert len(server.calls) == 5  # the hanging one was lost with its process
+
+
+def proxy_port(url: str) -> int:
+    return sa.make_url(url).port or 0

@@ -6,13 +6,12 @@ import asyncio
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.doubles.chat_server import ChatServer
-from tests.surfaces.cli.desk import Desk, answering, sent
+from tests.surfaces.cli.desk import Desk, answering, sent, until
 
 WORDS = ("translate", "docs", "--to", "fr", "--provider", "hired", "--out", "out/{path}{ext}")
 
@@ -27,14 +26,6 @@ def tree(desk: Desk) -> Desk:
 
 def hire(desk: Desk, server: ChatServer) -> None:
     desk.hire(server.url, more="batch_size = 1\nconcurrency = 1")
-
-
-def until(happened: Callable[[], object]) -> None:
-    """Look until it has happened; half a minute is a failure."""
-    end = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
