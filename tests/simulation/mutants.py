@@ -98,7 +98,7 @@ def counted_blindly() -> AbstractContextManager[object]:
     def add(tx: Tx, event: JobEvent) -> settling.Settlement:
         known = {(row.manifest_id, row.shard): row.completed for row in tx.all(sa.select(_SHARDS))}
         settlement = settle(tx, event)
-        if settlement.verdict in ("applied", "stale"):
+        if settlement.verdict in ("applied", "stale") and len(known) == 1:
             said = sum(item.status == "completed" for item in event.items)
             for row in tx.all(sa.select(_SHARDS)):
                 completed = known[row.manifest_id, row.shard] + said
