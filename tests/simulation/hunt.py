@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 import gc
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 
 from tests.simulation.comparing import compared
 from tests.simulation.faults import CALL, COMMIT, one
 from tests.simulation.mutants import ALL as MUTANTS
-from tests.simulation.mutants import STALLED
 from tests.simulation.settings import CALM, DOCUMENTS, EDITED, Setting, of_seed
 from tests.simulation.world import Outcome, World
 
@@ -22,6 +21,7 @@ _MEMORY = Path("/dev/shm")
 """Files of worlds live in memory where the system offers that: nobody cuts the power of a world."""
 
 MUTANT_SEEDS_MAX = 100
+MUTANT_DRAWS = 8
 
 
 def play(setting: Setting, documents: Mapping[str, bytes] = DOCUMENTS) -> Outcome:
@@ -60,10 +60,19 @@ def exhaustive() -> Iterator[Setting]:
     yield from stalls(pair)
 
 
-def stalls(setting: Setting, seed: int = 0) -> Iterator[Setting]:
-    """The same world, one process stopped before each of its commits until another has overtaken it."""
-    for number in range(1, play(setting).places["commit"] + 1):
-        yield replace(setting, seed=seed, plan=one("commit", number, "pause"))
+def stalls(setting: Setting, act: str = "") -> Iterator[Setting]:
+    """The same world, one process stopped before each commit that begins with `act` (or with any) until
+    another has overtaken it.
+    """
+    for number, head in enumerate(_calm_commits(setting.processes, setting.groups), start=1):
+        if act in ("", head):
+            yield setting.struck(one("commit", number, "pause"))
+
+
+@functools.cache
+def _calm_commits(processes: int, groups: bool) -> Sequence[str]:
+    """The first act of each commit, where nothing goes wrong."""
+    return play(replace(CALM, processes=processes, groups=groups)).commits
 
 
 def seeds(first: int, count: int) -> Iterator[Setting]:
@@ -83,7 +92,7 @@ def caught(mutant: str) -> tuple[int, Outcome] | None:
     """In which world, and how, a planted mutant is caught; None where none catches it."""
     calm()
     for count, setting in enumerate(worlds_for(mutant), start=1):
-        with MUTANTS[mutant]():
+        with MUTANTS[mutant].plant():
             outcome = judged(setting)
         if outcome.problems:
             return count, outcome
@@ -91,11 +100,12 @@ def caught(mutant: str) -> tuple[int, Outcome] | None:
 
 
 def worlds_for(mutant: str) -> Iterator[Setting]:
-    """Where a mutant is hunted: stalls for those of fences and late answers, seeds for the others."""
-    first: Iterable[Setting] = (CALM,)
-    if mutant in STALLED:
-        return chain(first, *(stalls(replace(CALM, processes=2), seed) for seed in range(5)))
-    return chain(first, seeds(0, MUTANT_SEEDS_MAX))
+    """Where a mutant is hunted: in the calm world, where processes overtake each other, and in seeds."""
+    yield CALM
+    if act := MUTANTS[mutant].overtaken_before:
+        for draw, groups in product(range(MUTANT_DRAWS), (True, False)):
+            yield from stalls(replace(CALM, seed=draw, processes=2, groups=groups), act)
+    yield from seeds(0, MUTANT_SEEDS_MAX)
 
 
 @contextmanager

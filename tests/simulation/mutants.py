@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import sqlalchemy as sa
@@ -27,7 +27,12 @@ from dragoman.store.transaction import Row, Tx
 
 _SHARDS = tables.shards
 
-Mutant = Callable[[], AbstractContextManager[object]]
+
+class Mutant(NamedTuple):
+    """A fault of the product. One that only shows where a process is overtaken says before which act."""
+
+    plant: Callable[[], AbstractContextManager[object]]
+    overtaken_before: str = ""
 
 
 def held_without_fence() -> AbstractContextManager[object]:
@@ -180,17 +185,14 @@ def late_answers_dropped() -> Iterator[None]:
 
 
 ALL: Mapping[str, Mutant] = {
-    "a fence that nobody looks at": held_without_fence,
-    "a job's fence that nobody looks at": job_held_without_fence,
-    "a claim that raises no fence": claimed_without_fence,
-    "a send inside a transaction": sent_inside_a_transaction,
-    "a blind counter": counted_blindly,
-    "a recount before the move": recounted_before_the_move,
-    "a resend of an unknown without a word": resent_without_a_word,
-    "a take-over that believes nothing was sent": taken_over_as_unsent,
-    "a hidden repeat": repeated_in_secret,
-    "a late answer thrown away": late_answers_dropped,
+    "a fence that nobody looks at": Mutant(held_without_fence, "record_preparations"),
+    "a job's fence that nobody looks at": Mutant(job_held_without_fence, "close_call"),
+    "a claim that raises no fence": Mutant(claimed_without_fence),
+    "a send inside a transaction": Mutant(sent_inside_a_transaction),
+    "a blind counter": Mutant(counted_blindly, "settle_receipt"),
+    "a recount before the move": Mutant(recounted_before_the_move),
+    "a resend of an unknown without a word": Mutant(resent_without_a_word),
+    "a take-over that believes nothing was sent": Mutant(taken_over_as_unsent),
+    "a hidden repeat": Mutant(repeated_in_secret),
+    "a late answer thrown away": Mutant(late_answers_dropped, "settle_call"),
 }
-
-STALLED = ("a fence that nobody looks at", "a job's fence that nobody looks at", "a late answer thrown away")
-"""Mutants that only show where one process is overtaken by another."""

@@ -83,6 +83,8 @@ class Outcome:
     setting: Setting
     places: Mapping[Place, int]
     """How many points, commits and calls there were."""
+    commits: Sequence[str] = ()
+    """The first act of each."""
     problems: list[str] = field(default_factory=list)
     story: list[Line] = field(default_factory=list)
     targets: Mapping[str, bytes] = field(default_factory=dict)
@@ -104,6 +106,7 @@ class World:
         self.groups = setting.groups
         self.folder = folder
         self.places: dict[Place, int] = {"point": 0, "commit": 0, "call": 0}
+        self.commits: list[str] = []
         self.story: list[Line] = []
         self.problems: list[str] = []
         self.vendor = _vendor(setting)
@@ -130,6 +133,8 @@ class World:
         if can:
             place: Place = "commit" if can == COMMIT else "call"
             places[place] = self._count(place)
+            if place == "commit":
+                self.commits.append(label.removeprefix("before "))
         kind = self.setting.plan.at(places, can, self._dice)
         self._thaw()
         if kind is not None:
@@ -236,7 +241,14 @@ class World:
         targets, states = verdict.targets_of(self.folder), verdict.states_of(self.database)
         self.database.close()
         return Outcome(
-            self.setting, self.places, self.problems, self.story, targets, states, self.people.wrote
+            self.setting,
+            places=self.places,
+            commits=self.commits,
+            problems=self.problems,
+            story=self.story,
+            targets=targets,
+            states=states,
+            before=self.people.wrote,
         )
 
     def visit(self, play: Callable[[Services], Coroutine[Any, Any, None]]) -> None:
