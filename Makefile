@@ -23,7 +23,7 @@ test: $(READY) apertium ## run the whole test suite
 	$(BIN)/pytest $(PYTEST_FLAGS)
 
 check: lint types rooms ## what CI runs: tidiness, types, simulated worlds, evidence and the whole suite
-	$(BIN)/python -m tests.simulation --seeds 200 --seconds 240
+	$(BIN)/python -m tests.simulation --fresh --seeds 200 --seconds 240
 	$(MAKE) evidence
 	$(MAKE) test
 
@@ -34,7 +34,7 @@ bench: $(READY) ## measure the whole path beside its peers
 	$(BIN)/python -m bench
 
 simulate: $(READY) ## crash the simulated system everywhere: SEEDS=200, or SEED=7 to replay one, SECONDS=60 to stop early
-	$(BIN)/python -m tests.simulation $(if $(SEED),--seeds 1 --seed $(SEED),--seeds $(SEEDS)) $(if $(SECONDS),--seconds $(SECONDS))
+	$(BIN)/python -m tests.simulation $(if $(SEED),--seeds 1 --seed $(SEED),--seeds $(SEEDS)) $(if $(FRESH),--fresh) $(if $(SECONDS),--seconds $(SECONDS))
 
 chaos: $(READY) ## kill -9 in full: 20 runs of 200 documents on each database, and one killed 20 times
 	DRAGOMAN_CHAOS_RUNS=20 DRAGOMAN_CHAOS_DOCUMENTS=200 DRAGOMAN_CHAOS_KILLS=20 $(BIN)/pytest tests/chaos

@@ -2,6 +2,7 @@
 
 python -m tests.simulation --seeds 200            the exhaustive pass, 200 seeds, every mutant
 python -m tests.simulation --seeds 1 --seed 7     one seed again, with its whole story
+python -m tests.simulation --strike point:85:kill the calm world, struck there; `--pair` for two processes
 python -m tests.simulation --exhaustive           that pass alone; `--mutants` likewise
 """
 
@@ -11,13 +12,16 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from tests.simulation import mutants
+from tests.simulation.faults import one
 from tests.simulation.hunt import caught, exhaustive, hunted, seeds
-from tests.simulation.settings import Setting, of_seed
+from tests.simulation.settings import CALM, Setting, of_seed
 from tests.simulation.world import Outcome
 
 STORY_LINES_MAX = 120
+FRESH_SEEDS = 10**9
 EXHAUSTIVE_SHARE = 0.5
 """Of a bounded time: so that fresh seeds have their turn on a slow machine, too."""
 
@@ -31,6 +35,10 @@ def main(arguments: list[str] | None = None) -> int:
         """Whether the time that a pass may use, as a share of all, is not over."""
         return lambda: not asked.seconds or time.monotonic() - started < asked.seconds * share
 
+    if asked.strike:
+        place, number, kind = asked.strike.split(":")
+        calm = replace(CALM, processes=2) if asked.pair else CALM
+        return _replay(calm.struck(one(place, int(number), kind)))
     if asked.seed is not None and asked.seeds == 1:
         return _replay(of_seed(asked.seed))
     every = not (asked.exhaustive or asked.mutants)
@@ -39,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         share = EXHAUSTIVE_SHARE if every else 1.0
         is_clean &= _pass("every point, commit and call", exhaustive(), until(share))
     if every:
-        first = asked.seed or 0
+        first = asked.seed or (time.time_ns() % FRESH_SEEDS if asked.fresh else 0)
         is_clean &= _pass(f"seeds from {first}", seeds(first, asked.seeds), until(1.0))
     if asked.mutants or every:
         is_clean &= _mutants()
@@ -52,9 +60,14 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--seeds", type=int, default=200, metavar="N", help="how many seeds")
     parser.add_argument("--seed", type=int, metavar="S", help="the first of them; with --seeds 1 it is told")
+    parser.add_argument("--fresh", action="store_true", help="begin with a seed that nobody has played yet")
     parser.add_argument("--seconds", type=float, metavar="T", help="start no further world after so long")
     parser.add_argument("--exhaustive", action="store_true", help="the pass over every point alone")
     parser.add_argument("--mutants", action="store_true", help="the hunt for the planted mutants alone")
+    parser.add_argument(
+        "--strike", metavar="PLACE:NUMBER:KIND", help="one fault in the calm world, told whole"
+    )
+    parser.add_argument("--pair", action="store_true", help="with --strike: two processes")
     return parser.parse_args(arguments)
 
 
@@ -105,8 +118,12 @@ def _told(outcome: Outcome, whole: bool = False) -> Iterator[str]:
     yield from (f"  ! {problem}" for problem in outcome.problems)
     if not outcome.problems:
         yield "  everything is as it shall be"
-    elif outcome.setting.seed:
+    elif outcome.setting.is_shuffled:
         yield f"  again: python -m tests.simulation --seeds 1 --seed {outcome.setting.seed}"
+    else:
+        [((place, number), kind)] = outcome.setting.plan.faults.items() or [(("point", 0), "kill")]
+        pair = " --pair" if outcome.setting.processes > 1 else ""
+        yield f"  again: python -m tests.simulation --strike '{place}:{number}:{kind}'{pair}"
 
 
 if __name__ == "__main__":
