@@ -10,7 +10,7 @@ COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-u
 	--no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check serve bench simulate chaos evidence fmt lint types rooms docs lock apertium clean
+.PHONY: help demo test check serve bench simulate chaos evidence fmt lint types rooms docs lock packages clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ demo: $(READY) ## translate examples/ into two locales (LOCALES=fr,de) and say w
 	$(BIN)/dragoman translate examples --to $(LOCALES) --out 'build/demo/{path}.{locale}{ext}'
 	@echo; echo "The translated files:"; find build/demo -type f | sort | sed 's/^/  /'
 
-test: $(READY) apertium ## run the whole test suite
+test: $(READY) packages ## run the whole test suite
 	$(BIN)/pytest $(PYTEST_FLAGS)
 
 check: lint types rooms ## what CI runs: tidiness, types, simulated worlds, evidence and the whole suite
@@ -63,8 +63,8 @@ lock: $(READY) ## pin every requirement anew, with hashes
 	$(COMPILE) --all-extras --output-file requirements/runtime.txt pyproject.toml
 	$(COMPILE) --output-file requirements/dev.txt requirements/dev.in
 
-apertium: ## install the offline translator that tests and the demo can use, where it is missing
-	@.ci/apertium
+packages: ## install the Debian packages that tests ask (Apertium, PyICU), where they are missing
+	@.ci/packages
 
 clean: ## remove what was built; keeps .venv and .dragoman
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -92,7 +92,7 @@ class Meddling:
         self._format = format
         self._old, self._new, self._kind = old, new, kind
         self.name, self.extensions = format.name, format.extensions
-        self.whole, self.renames = format.whole, format.renames
+        self.whole, self.shared, self.renames = format.whole, format.shared, format.renames
         self.detect, self.charset, self.read = format.detect, format.charset, format.read
         self.second_opinion = format.second_opinion
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dragoman.content.documents import open_document, render
 from dragoman.content.formats.gettext import GettextCatalogue
-from dragoman.content.po_entries import escape, unescape
-from dragoman.content.po_header import declared_rule, means, usual_rule
-from dragoman.content.po_rereading import reread
+from dragoman.content.lexers.po_entries import escape, unescape
+from dragoman.content.lexers.po_header import declared_rule, means, usual_rule
+from dragoman.content.lexers.po_rereading import reread
 from dragoman.kernel.errors import DocumentError, DragomanError
 from dragoman.model.documents import Document, Role, Text
 from tests.content.real_files import case, corpus

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman.content.documents import open_document, render
 from dragoman.content.formats.json_catalogue import JsonCatalogue
-from dragoman.content.json_tokens import scan, spelling_of
+from dragoman.content.lexers.json_tokens import scan, spelling_of
 from dragoman.kernel.errors import DocumentError, DragomanError
 from dragoman.model.documents import Document
 from tests.content.real_files import case, corpus

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dragoman.content.documents import open_document, render
 from dragoman.content.formats.markdown import MarkdownFormat
-from dragoman.content.markdown_blocks import explicit_references
+from dragoman.content.lexers.markdown_blocks import explicit_references
 from dragoman.kernel.errors import DocumentError, DragomanError
 from dragoman.model.documents import Document
 from tests.content.real_files import case, corpus

@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.content.yaml_scalars import Scalar, replaced, scalars
+from dragoman.content.lexers.yaml_scalars import Scalar, replaced, scalars
 from dragoman.kernel.errors import DocumentError
 
 SAMPLE = """\

@@ -6,6 +6,7 @@ same units, the untouched ones as they were, and no byte changed outside the dec
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,8 @@ from dragoman.content.spans import ByteEdit, decode, encode, in_bytes, splice, s
 from dragoman.kernel.errors import CallerError, DocumentError, DragomanError
 from dragoman.model.contracts import Format
 from dragoman.model.documents import Document, Role, Text, Writing
+
+_HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +32,25 @@ class Rendered:
     base: Role
 
 
-def choose_format(formats: Iterable[Format], path: str, head: str = "") -> Format:
-    """The first format that knows the file by name and beginning. Raises `CallerError` naming them all."""
-    known = tuple(formats)
+def choose_format(formats: Iterable[Format], path: str, data: bytes = b"") -> Format:
+    """The first format that knows the file by its name and how its bytes begin.
+
+    Raises `CallerError` naming them all.
+    """
+    known, head = tuple(formats), head_of(data)
     for format in known:
         if format.detect(path, head):
             return format
     names = ", ".join(f"{format.name} ({' '.join(format.extensions)})" for format in known)
     raise CallerError(f"{path} is of no known format; known are: {names}", "unsupported_format", place=path)
+
+
+def head_of(data: bytes) -> str:
+    """The beginning of a file as text, as well as it can be read; what `Format.detect` looks at."""
+    head = data[:_HEAD_BYTES]
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return head.decode("utf-16", "replace")
+    return head.decode("utf-8-sig", "replace")
 
 
 def open_document(format: Format, path: str, data: bytes, role: Role, locale: str) -> Document:

@@ -18,6 +18,8 @@ class Format(Protocol):
     name: str
     extensions: tuple[str, ...]
     whole: bool
+    shared: bool
+    """Whether one file holds all locales: the target is the source's file, and a write touches one locale."""
     renames: Mapping[str, str]
     """Extensions that change on the way from source to target (`.pot` becomes `.po`)."""
 

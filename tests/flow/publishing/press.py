@@ -165,7 +165,7 @@ class Press:
     ) -> dict[str, tuple[Text, Text | None]]:
         """Source and translation of each block: `«fr» ` before every text."""
         data = (self.root / document).read_bytes()
-        form = documents.choose_format(FORMATS, document, data.decode())
+        form = documents.choose_format(FORMATS, document, data)
         read = documents.open_document(form, document, data, "source", "en")
         return {
             block.key: (block.value, None if block.key in failed else _translated(block.value, locale))

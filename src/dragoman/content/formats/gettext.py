@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from dragoman.content import locales
-from dragoman.content.po_entries import Entry, Quoted, escape, scan
-from dragoman.content.po_header import Header, PluralRule, declared_rule, means, usual_rule
-from dragoman.content.po_rereading import obsolete_lines, reread
+from dragoman.content.lexers.po_entries import Entry, Quoted, escape, scan
+from dragoman.content.lexers.po_header import Header, PluralRule, declared_rule, means, usual_rule
+from dragoman.content.lexers.po_rereading import obsolete_lines, reread
 from dragoman.content.spans import line_spans, newline_of, splice
 from dragoman.kernel.errors import DragomanError
 from dragoman.model.documents import Block, Document, Edit, Role, Span, Syntax, Text, Writing
@@ -56,6 +56,7 @@ class GettextCatalogue:
     name = "gettext"
     extensions: tuple[str, ...] = (".po", ".pot")
     whole = False
+    shared = False
     renames: Mapping[str, str] = {".pot": ".po"}
 
     def detect(self, path: str, head: str) -> bool:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
-from dragoman.content.json_tokens import Member, Spelling, Value, scan, spelling_of
+from dragoman.content.lexers.json_tokens import Member, Spelling, Value, scan, spelling_of
 from dragoman.content.spans import newline_of, splice
 from dragoman.kernel.errors import DocumentError, DragomanError
 from dragoman.model.documents import Block, Document, Edit, Role, Span, Syntax, Text, Writing
@@ -31,6 +31,7 @@ class JsonCatalogue:
     name = "json"
     extensions: tuple[str, ...] = (".json",)
     whole = False
+    shared = False
     renames: Mapping[str, str] = {}
 
     def __init__(self, syntax: Syntax | None = None) -> None:

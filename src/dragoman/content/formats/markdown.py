@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from dragoman.content import markdown_fitting
-from dragoman.content.markdown_blocks import Kind, explicit_references, places, shape
-from dragoman.content.markdown_masking import SHORTCODE, Piece, pieces, shortcode_name
+from dragoman.content.lexers import markdown_fitting
+from dragoman.content.lexers.markdown_blocks import Kind, explicit_references, places, shape
+from dragoman.content.lexers.markdown_masking import SHORTCODE, Piece, pieces, shortcode_name
+from dragoman.content.lexers.yaml_scalars import Scalar, replaced, scalars
 from dragoman.content.spans import line_at, newline_of, splice
-from dragoman.content.yaml_scalars import Scalar, replaced, scalars
 from dragoman.kernel.errors import DragomanError
 from dragoman.model.documents import Block, Document, Edit, Role, Span, Text, Writing
 
@@ -78,6 +78,7 @@ class MarkdownFormat:
     """
 
     whole = True
+    shared = False
     renames: Mapping[str, str] = {}
 
     def __init__(

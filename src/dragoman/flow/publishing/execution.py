@@ -41,7 +41,6 @@ _log = logger(__name__)
 
 DEFAULT_PACE = Pace()
 
-_HEAD_BYTES = 4096
 _GOES_ON = ("done", "conflict")
 
 
@@ -186,8 +185,7 @@ class Placing:
         """Format, source and target of a step; an empty target counts as none."""
         planned = step.planned
         data = source.read(planned.document)
-        head = data[:_HEAD_BYTES].decode("utf-8", "replace")
-        form = documents.choose_format(self._formats, planned.document, head)
+        form = documents.choose_format(self._formats, planned.document, data)
         locale = str(command.settings["source_locale"])
         original = documents.open_document(form, planned.document, data, "source", locale)
         if stands is None or not stands.strip():

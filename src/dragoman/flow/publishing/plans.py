@@ -22,8 +22,6 @@ from dragoman.store.database import Database
 
 _log = logger(__name__)
 
-_HEAD_BYTES = 4096
-
 
 class Planning:
     """Plans the due requests of one manifest a step."""
@@ -113,9 +111,9 @@ class Planning:
         """Whether the document is written whole, and what stands at its target."""
         whole = False
         try:
-            head = source.read(intent.document)[:_HEAD_BYTES].decode("utf-8", "replace")
+            data = source.read(intent.document)
             stands = source.read_target(intent.document, intent.locale)
-            form = documents.choose_format(self._formats, intent.document, head)
+            form = documents.choose_format(self._formats, intent.document, data)
             whole = form.whole
             if stands is None or not stands.strip():
                 return whole, None

@@ -33,7 +33,6 @@ from dragoman.store.database import Database
 
 _log = logger(__name__)
 
-_HEAD_BYTES = 4096
 _WIRE_KEY = re.compile(r"[A-Za-z0-9_.:/\[\]-]+")
 Known = Mapping[str, Any]
 
@@ -117,9 +116,7 @@ class _Reader:
             if not self._source.exists([document]).get(document, False):
                 return CallerError(f"no document {document}", "document_not_found")
             data = self._source.read(document)
-            form = documents.choose_format(
-                self._formats, document, data[:_HEAD_BYTES].decode("utf-8", "replace")
-            )
+            form = documents.choose_format(self._formats, document, data)
             return form, documents.open_document(form, document, data, "source", self._locale), sha256(data)
         except DragomanError as error:
             return error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dragoman.content.markdown_blocks import Kind
+from dragoman.content.lexers.markdown_blocks import Kind
 from dragoman.model.documents import Span
 
 _LINE_END = re.compile(r"\r\n|\n|\r")

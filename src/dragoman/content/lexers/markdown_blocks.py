@@ -20,7 +20,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
-from dragoman.content.markdown_masking import Piece
+from dragoman.content.lexers.markdown_masking import Piece
 from dragoman.content.spans import line_at
 from dragoman.kernel.errors import DocumentError
 from dragoman.model.documents import Span

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from langcodes import Language
 
 from dragoman.content import locales
-from dragoman.content.po_entries import Entry, characters, escape
+from dragoman.content.lexers.po_entries import Entry, characters, escape
 from dragoman.kernel.errors import LocaleError
 from dragoman.model.documents import Edit, Span
 
