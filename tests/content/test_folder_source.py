@@ -9,12 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.content.sources.folder import FolderSource, Found, find
+from dragoman.content.formats.json_catalogue import JsonCatalogue
+from dragoman.content.sources.folder import RENAMES, FolderSource, Found, find
 from dragoman.kernel import limits
 from dragoman.kernel.errors import CallerError, SourceError
 from dragoman.model.contracts import Source
 
-EXTENSIONS = (".json", ".md", ".po", ".pot", ".xml", ".strings")
+
+class Named(JsonCatalogue):
+    """Knows files by their endings, and by nothing else."""
+
+    extensions: tuple[str, ...] = (".json", ".md", ".po", ".pot", ".xml", ".strings", ".yml")
+    renames = RENAMES
+
+
+class Marked(Named):
+    """Knows files by how they begin."""
+
+    extensions: tuple[str, ...] = (".ts",)
+
+    def detect(self, path: str, head: str) -> bool:
+        return path.endswith(".ts") and head.startswith("<TS")
 
 
 @pytest.fixture
@@ -38,7 +53,7 @@ def search(
     return find(
         root,
         [Path(path) for path in paths or (".",)],
-        extensions=EXTENSIONS,
+        formats=(Named(), Marked()),
         pattern=out,
         source_locale=source,
         target_locales=to,
@@ -331,3 +346,22 @@ def test_what_cannot_be_read_says_so(tree: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SourceError, match="Input/output error") as unreadable:
         FolderSource(tree).read("b.md")
     assert unreadable.value.code == "source_unavailable"
+
+
+def test_of_a_folder_only_what_a_format_recognises_is_taken(tree: Path) -> None:
+    """Unlike what a person names: that is a document, or an error which says why it is none."""
+    write(tree, "app.ts", "qt.ts", "photo.png")
+    (tree / "qt.ts").write_text("<TS/>")
+    assert list(search(tree).templates) == ["qt.ts"]
+    assert list(search(tree, "app.ts").templates) == ["app.ts"]
+
+
+def test_yaml_of_a_folder_is_taken_only_where_its_place_speaks_of_locales(tree: Path) -> None:
+    write(tree, "ci.yml", "config/locales/devise.yml", "app.en.yml", "en.yml", "deep/i18n/x/y.yml", "de.yml")
+    assert set(search(tree).templates) == {
+        "config/locales/devise.yml",
+        "app.en.yml",
+        "en.yml",
+        "deep/i18n/x/y.yml",
+    }
+    assert list(search(tree, "ci.yml").templates) == ["ci.yml"]

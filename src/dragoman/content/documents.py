@@ -15,7 +15,8 @@ from dragoman.kernel.errors import CallerError, DocumentError, DragomanError
 from dragoman.model.contracts import Format
 from dragoman.model.documents import Document, Role, Text, Writing
 
-_HEAD_BYTES = 4096
+HEAD_BYTES = 4096
+"""How much of a file tells its format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def choose_format(formats: Iterable[Format], path: str, data: bytes = b"") -> Fo
 
 def head_of(data: bytes) -> str:
     """The beginning of a file as text, as well as it can be read; what `Format.detect` looks at."""
-    head = data[:_HEAD_BYTES]
+    head = data[:HEAD_BYTES]
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return head.decode("utf-16", "replace")
     return head.decode("utf-8-sig", "replace")

@@ -31,7 +31,7 @@ _SPELLED: Mapping[str, Callable[[str], str]] = {
 _HOLE = "\0"
 _EDGE = re.compile(r"[/._-]")
 _VALUES = re.compile(r"values-(?:([a-z]{2,3})(?:-r([A-Z]{2}))?|b\+([A-Za-z0-9+]+))")
-
+_KEPT_FOR_LOCALES = re.compile("i18n|l10n|locales?|lang|langs|languages?|translations?", re.IGNORECASE)
 
 Names = Callable[[str], Collection[str]]
 """What a folder holds, by its path from the root; nothing where there is no such folder."""
@@ -134,6 +134,14 @@ class Layouts:
         if extension == ".pot":
             return self._of_pot(folder, place, stem)
         return self._mirror(parts, stem + ending)
+
+    def is_kept_for_locales(self, document: str) -> bool:
+        """Whether a file's place or name says that it holds texts: `locales/app.yml`, `app.en.yml`."""
+        *folders, name = document.split("/")
+        stem = posixpath.splitext(name)[0]
+        if any(_KEPT_FOR_LOCALES.fullmatch(folder) for folder in folders):
+            return True
+        return self._is_source(stem) or any(self._is_source(mark) for _, mark in _suffixes(stem))
 
     def foreign_mark(self, document: str) -> str:
         """The locale other than the source's that a file's place or name says it is in; empty without one."""

@@ -186,11 +186,10 @@ def find_sources(
     return find(
         settings.root,
         paths,
-        extensions={extension for form in catalogue.formats() for extension in form.extensions},
+        formats=catalogue.formats(),
         pattern=pattern,
         source_locale=source_locale,
         target_locales=target_locales,
-        renames={before: after for form in catalogue.formats() for before, after in form.renames.items()},
     )
 
 

@@ -16,16 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.content import layouts, locales
+from dragoman.content.documents import HEAD_BYTES, head_of
 from dragoman.kernel import limits
 from dragoman.kernel.errors import CallerError, SourceError
+from dragoman.model.contracts import Format
 
 RENAMES: Mapping[str, str] = {".pot": ".po"}
 _SKIPPED_FOLDERS = re.compile(
-    "node_modules|bower_components|vendor|site-packages|venv|__pycache__"
+    "node_modules|bower_components|vendor|site-packages|venv|__pycache__|Pods|Carthage|DerivedData"
     "|build|dist|out|target|coverage|_build|_site"
 )
-_REASONS_MAX = 3
 _SKIPPED_FILES = re.compile(r"(?:package|package-lock|composer|deno|tsconfig(?:\.\w+)?|jsconfig)\.json")
+_SETTINGS = (".yml", ".yaml")
+"""Endings of files that mostly hold settings: unasked, they count only where a place speaks of locales."""
+_REASONS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +128,19 @@ def find(
     root: Path,
     paths: Sequence[Path],
     *,
-    extensions: Collection[str],
+    formats: Sequence[Format],
     pattern: str,
     source_locale: str,
     target_locales: Sequence[str],
-    renames: Mapping[str, str] = RENAMES,
 ) -> Found:
     """The sources under PATHs, files or folders, and where their translations go.
 
-    Folders give files of `extensions` only, and nothing from dependencies, builds or dot folders. Without a
-    pattern each source's own layout serves, else `{dir}/{stem}.{locale}{ext}`. Raises `CallerError`:
-    path_not_found, empty_request, output_outside_tree, output_conflict, and invalid_request for a pattern.
+    Folders give what one of `formats` recognises, and nothing from dependencies, builds or dot folders.
+    Without a pattern each source's own layout serves, else `{dir}/{stem}.{locale}{ext}`. Raises
+    `CallerError`: path_not_found, empty_request, output_outside_tree, output_conflict, and invalid_request
+    for a pattern.
     """
-    finding = _Finding(root, extensions, pattern, source_locale, renames)
+    finding = _Finding(root, formats, pattern, source_locale)
     for path in paths:
         finding.take(path)
     return finding.found(target_locales)
@@ -148,16 +152,18 @@ class _Finding:
     def __init__(
         self,
         root: Path,
-        extensions: Collection[str],
+        formats: Sequence[Format],
         pattern: str,
         source_locale: str,
-        renames: Mapping[str, str],
     ) -> None:
         self._root = root
-        self._extensions = {extension.lower() for extension in extensions}
+        self._formats = formats
+        self._extensions = {extension for form in formats for extension in form.extensions}
         self._pattern = pattern
         self._here = self._reference(Path.cwd())
-        self._renames = renames
+        self._renames: dict[str, str] = {}
+        for form in formats:
+            self._renames |= form.renames
         self._source_locale = source_locale
         self._layouts = layouts.Layouts(self._names, source_locale)
         self._bases: dict[str, str] = {}
@@ -168,12 +174,26 @@ class _Finding:
         if place.is_dir():
             base = self._reference(place)
             for file in _walked(place):
-                if file.suffix.lower() in self._extensions and not _SKIPPED_FILES.fullmatch(file.name):
-                    self._bases.setdefault(self._reference(file), base)
+                if self._is_document(file, reference := self._reference(file)):
+                    self._bases.setdefault(reference, base)
         elif place.is_file():
             self._bases.setdefault(self._reference(place), self._reference(place.parent))
         else:
             raise CallerError(f"{path} does not exist", "path_not_found", place=str(path))
+
+    def _is_document(self, file: Path, reference: str) -> bool:
+        """Whether a file that nobody named is a catalogue or prose, by its place and beginning."""
+        ending = file.suffix.lower()
+        if ending not in self._extensions or _SKIPPED_FILES.fullmatch(file.name):
+            return False
+        if ending in _SETTINGS and not self._layouts.is_kept_for_locales(reference):
+            return False
+        try:
+            with file.open("rb") as opened:
+                head = head_of(opened.read(HEAD_BYTES))
+        except OSError:
+            return True  # reading it will say why it cannot be read
+        return any(form.detect(reference, head) for form in self._formats)
 
     def found(self, target_locales: Sequence[str]) -> Found:
         """Leave out what is a translation, and refuse outputs that would meet."""
