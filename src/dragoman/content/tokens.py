@@ -34,8 +34,11 @@ _KNOWN = re.compile(
 _ANY_TAG: frozenset[Syntax] = frozenset(("html", "markdown", "icu", "i18next"))
 _ENDS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>"}
 _TAG_NAME = re.compile(r"</?([A-Za-z0-9][\w:.-]*)?")
+_NATIVE_CODE = re.compile(r"<(?:bpt|bx|ec|ept|ex|it|ph|sc|x)\s")
+"""Elements of XLIFF that stand for code, and hold it: they have at least an id, unlike a component `<x>`."""
 _NO_TRANSLATE = re.compile(
-    r"""\stranslate\s*=\s*["']?no\b|\sclass\s*=\s*["'][^"']*\bnotranslate\b""", re.IGNORECASE
+    r"""\stranslate\s*=\s*["']?no\b|\sclass\s*=\s*["'][^"']*\bnotranslate\b|\smtype\s*=\s*["']protected""",
+    re.IGNORECASE,
 )
 _BARE_BRACE = re.compile(r"[{}]")
 _BRACES: Mapping[Syntax, re.Pattern[str]] = {
@@ -169,7 +172,8 @@ def _tag(match: re.Match[str], source: _Text) -> _Found:
         return Token("close", raw, "tag", f"<{plain}", _alone(plain, source))
     if raw.endswith("/>") or _VOID.fullmatch(plain):
         return Token("atom", raw, "tag")
-    if _OPAQUE.fullmatch(plain) or _NO_TRANSLATE.search(raw):
+    native = source.syntax == "html" and _NATIVE_CODE.match(raw)
+    if native or _OPAQUE.fullmatch(plain) or _NO_TRANSLATE.search(raw):
         end = source.after(f"</{name}>", match.end())
         if end > 0:
             return Token("atom", source.text[match.start() : end], "code")
