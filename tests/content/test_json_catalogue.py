@@ -224,6 +224,16 @@ def test_what_is_not_json_is_refused_by_line(written: str, line: int, told: str)
     assert told in refused.value.message
 
 
+def test_where_a_dialect_allows_it_the_last_of_equal_names_counts() -> None:
+    with pytest.raises(DocumentError, match="line 2: the key 'a' stands here a second time"):
+        scan('{"a": "x",\n"a": "y"}')
+    root = scan('{"a": "x",\n"a": "y"}', repeats=True)
+    assert [member.value.text for member in root.members] == ["x", "y"]
+    last = root.member("a")
+    assert last
+    assert last.value.text == "y"
+
+
 def test_plural_forms_for_one_text_are_refused() -> None:
     with pytest.raises(DragomanError, match="one text in JSON"):
         render(FORMAT, None, source('{"a": "x"}'), {"a": {"one": "x", "other": "y"}}, "de")

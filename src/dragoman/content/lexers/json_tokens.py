@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from dragoman.content.spans import line_at
 from dragoman.kernel.errors import DocumentError
@@ -20,6 +19,9 @@ DEPTH_MAX = 200
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"([^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*)"')
+_PLAIN = re.compile(r'"([^"\\\x00-\x1f]*)"').match
+_PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*').match
+_COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*").match
 _OTHER = re.compile(r"(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.+-])", re.ASCII)
 _ESCAPES = re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.)")
 _WIDE = re.compile(r"[^\x00-\x7f]")
@@ -29,8 +31,7 @@ _MUST = {char: f"\\u{ord(char):04x}" for char in map(chr, range(0x20))} | {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """One value at `start` to `end`; `text` is that of a string, `members` those of an object or array."""
 
     kind: Literal["object", "array", "string", "other"]
@@ -40,12 +41,11 @@ class Value:
     members: tuple[Member, ...] = ()
 
     def member(self, name: str) -> Member | None:
-        """The member of that name."""
-        return next((member for member in self.members if member.name == name), None)
+        """The member of that name, the last where several have it."""
+        return next((member for member in reversed(self.members) if member.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A named value. An array's names are its indexes; its `key_end` is where the value begins."""
 
     name: str
@@ -77,12 +77,15 @@ class Spelling:
         return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def scan(text: str) -> Value:
-    """The whole text as one value. Raises `DocumentError` with the line of what is not JSON."""
+def scan(text: str, *, repeats: bool = False) -> Value:
+    """The whole text as one value. Raises `DocumentError` with the line of what is not JSON.
+
+    `repeats` allows a name twice in one object, as readers of some dialects do: the last one counts there.
+    """
     start = _space(text, 0)
     if start == len(text):
         raise DocumentError("the file is empty: JSON needs a value", line=1)
-    value = _value(text, start, 0)
+    value = _Scanner(text, repeats).value(start, 0)
     end = _space(text, value.end)
     if end < len(text):
         _refuse(text, end, "nothing may follow the end of the value")
@@ -123,53 +126,82 @@ def _unescaped(match: re.Match[str]) -> str:
     return units.decode("utf-16-be", "surrogatepass")
 
 
-def _value(text: str, at: int, depth: int) -> Value:
-    opening = text[at : at + 1]
-    if opening == '"':
-        end, value = _string(text, at)
-        return Value("string", at, end, value)
-    if opening in ("{", "["):
-        if depth == DEPTH_MAX:
-            _refuse(text, at, f"nested deeper than {DEPTH_MAX} levels")
-        return _container(text, at, depth, opening == "{")
-    match = _OTHER.match(text, at)
-    if not match:
-        _refuse(text, at, "a value is expected here")
-    return Value("other", at, match.end())
+class _Scanner:
+    """One pass over a text. What is common (a plain name, a plain string) is met by one match each."""
 
+    def __init__(self, text: str, repeats: bool) -> None:
+        self._text = text
+        self._repeats = repeats
+        self._names: dict[str, str] = {}
 
-def _container(text: str, start: int, depth: int, named: bool) -> Value:
-    closing = "}" if named else "]"
-    members: list[Member] = []
-    names: set[str] = set()
-    at = _space(text, start + 1)
-    while text[at : at + 1] != closing or members:
-        member = _member(text, at, depth) if named else _element(text, at, depth, len(members))
-        if member.name in names:
-            _refuse(text, member.start, f"the key {member.name!r} stands here a second time")
-        names.add(member.name)
-        members.append(member)
-        at = _space(text, member.value.end)
-        if text[at : at + 1] == closing:
-            break
-        if text[at : at + 1] != ",":
-            _refuse(text, at, f"a comma or {closing!r} is expected here")
-        at = _space(text, at + 1)
-    return Value("object" if named else "array", start, at + 1, members=tuple(members))
+    def value(self, at: int, depth: int) -> Value:
+        text = self._text
+        if plain := _PLAIN(text, at):
+            return Value("string", at, plain.end(), plain[1])
+        opening = text[at : at + 1]
+        if opening == '"':
+            end, inner = _string(text, at)
+            return Value("string", at, end, inner)
+        if opening in ("{", "["):
+            if depth == DEPTH_MAX:
+                _refuse(text, at, f"nested deeper than {DEPTH_MAX} levels")
+            return self._object(at, depth + 1) if opening == "{" else self._array(at, depth + 1)
+        match = _OTHER.match(text, at)
+        if not match:
+            _refuse(text, at, "a value is expected here")
+        return Value("other", at, match.end())
 
+    def _object(self, start: int, depth: int) -> Value:
+        text, known = self._text, self._names
+        members: list[Member] = []
+        names: set[str] = set()
+        at = _space(text, start + 1)
+        while members or text[at : at + 1] != "}":
+            if key := _PLAIN_KEY(text, at):
+                name, key_end, place = key[1], key.end(1) + 1, key.end()
+            else:
+                name, key_end, place = self._key(at)
+            if name in names and not self._repeats:
+                _refuse(text, at, f"the key {name!r} stands here a second time")
+            names.add(name)
+            value = self.value(place, depth)
+            members.append(Member(known.setdefault(name, name), at, key_end, value))
+            comma = _COMMA(text, value.end)
+            if not comma:
+                at = self._closing(value.end, "}")
+                break
+            at = comma.end()
+        return Value("object", start, at + 1, "", tuple(members))
 
-def _member(text: str, at: int, depth: int) -> Member:
-    if text[at : at + 1] != '"':
-        _refuse(text, at, "a key in double quotes is expected here")
-    key_end, name = _string(text, at)
-    colon = _space(text, key_end)
-    if text[colon : colon + 1] != ":":
-        _refuse(text, colon, "a colon is expected here")
-    return Member(name, at, key_end, _value(text, _space(text, colon + 1), depth + 1))
+    def _array(self, start: int, depth: int) -> Value:
+        members: list[Member] = []
+        at = _space(self._text, start + 1)
+        while members or self._text[at : at + 1] != "]":
+            members.append(Member(str(len(members)), at, at, self.value(at, depth)))
+            comma = _COMMA(self._text, members[-1].value.end)
+            if not comma:
+                at = self._closing(members[-1].value.end, "]")
+                break
+            at = comma.end()
+        return Value("array", start, at + 1, "", tuple(members))
 
+    def _key(self, at: int) -> tuple[str, int, int]:
+        """A name with escapes, its end, and where its value begins."""
+        text = self._text
+        if text[at : at + 1] != '"':
+            _refuse(text, at, "a key in double quotes is expected here")
+        end, name = _string(text, at)
+        colon = _space(text, end)
+        if text[colon : colon + 1] != ":":
+            _refuse(text, colon, "a colon is expected here")
+        return name, end, _space(text, colon + 1)
 
-def _element(text: str, at: int, depth: int, index: int) -> Member:
-    return Member(str(index), at, at, _value(text, at, depth + 1))
+    def _closing(self, end: int, closing: str) -> int:
+        """The offset of the bracket that must close a container behind its last member."""
+        at = _space(self._text, end)
+        if self._text[at : at + 1] != closing:
+            _refuse(self._text, at, f"a comma or {closing!r} is expected here")
+        return at
 
 
 def _string(text: str, at: int) -> tuple[int, str]:
