@@ -44,6 +44,10 @@ _ENTITY = (
     r"|&(?:\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 )
 
+_SUBTITLE = r"\{\\[A-Za-z][^{}\n]*\}|<(?:\d{2,}:)?\d\d:\d\d\.\d{3}>"
+"""`{\\an8}` places a subtitle, `<00:19.000>` times its words."""
+_VOICE = r"<v(?:\.[\w.-]+)?[ \t][^<>&\n]+>"
+
 _EVERYWHERE = (
     ("url", _URL),
     ("email", _EMAIL),
@@ -73,7 +77,13 @@ _MARKDOWN = (
 
 _TABLES: Mapping[Syntax, tuple[tuple[str, str], ...]] = {
     "none": _EVERYWHERE,
-    "html": _EVERYWHERE,
+    "html": (
+        ("subtitle", _SUBTITLE),
+        ("voice", _VOICE),
+        ("wrapped_tag", rf"<!\[CDATA\[{_TAG}\]\]>"),
+        ("section_end", r"\]\]>"),
+        *_EVERYWHERE,
+    ),
     "printf": (
         ("percent", _PERCENT),
         ("printf", rf"(?<!\d)%{_PRINTF}|(?<=\d)%{_PRINTF}(?![A-Za-z])"),
@@ -86,7 +96,8 @@ _TABLES: Mapping[Syntax, tuple[tuple[str, str], ...]] = {
         ("printf", rf"(?<!\d)%{_SIZE}[diouxXeEfFgGcrsa]|(?<=\d)%{_SIZE}[diouxXeEfFgGcrsa](?![A-Za-z])"),
         (
             "field",
-            r"\{(?:[A-Za-z_]\w*|\d+)?(?:\.\w+|\[[^\[\]{}]*\])*+(?:![rsa])?(?::(?:[^{}]|\{\w*\})*+)?\}|\{\{|\}\}",
+            r"\{(?:[A-Za-z_]\w*|\d+)?(?:\.\w+|\[[^\[\]{}]*\])*+(?:![rsa])?(?:,\s*-?\d{1,4})?"  # .NET aligns
+            r"(?::(?:[^{}]|\{\w*\})*+)?\}|\{\{|\}\}",
         ),
         *_EVERYWHERE,
     ),

@@ -24,7 +24,7 @@ Family = Literal[
 ]
 
 _VOID = re.compile("area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr")
-_OPAQUE = re.compile("code|pre|samp|kbd|script|style|svg|math")
+_OPAQUE = re.compile("code|pre|samp|kbd|script|style|svg|math|xliff:g")
 _KNOWN = re.compile(
     "a|abbr|address|article|aside|audio|b|bdi|bdo|big|blockquote|body|button|caption|center|cite|dd|del|details|dfn"
     "|div|dl|dt|em|fieldset|figcaption|figure|font|footer|form|h[1-6]|head|header|html|i|iframe|ins|label|legend"
@@ -33,6 +33,7 @@ _KNOWN = re.compile(
 )
 _ANY_TAG: frozenset[Syntax] = frozenset(("html", "markdown", "icu", "i18next"))
 _ENDS = {"<!--": "-->", "<?": "?>", "<![CDATA[": "]]>"}
+_SECTION = "<![CDATA["
 _TAG_NAME = re.compile(r"</?([A-Za-z0-9][\w:.-]*)?")
 _NATIVE_CODE = re.compile(r"<(?:bpt|bx|ec|ept|ex|it|ph|sc|x)\s")
 """Elements of XLIFF that stand for code, and hold it: they have at least an id, unlike a component `<x>`."""
@@ -71,7 +72,7 @@ class Token:
 @lru_cache(maxsize=_TEXTS_KEPT)
 def tokens(text: str, syntax: Syntax) -> tuple[Token, ...]:
     """Cut a text by its declared syntax. `"".join(token.raw …) == text`, always."""
-    return _merged(_paired(list(_scanned(text, syntax))))
+    return _merged(_fused(_paired(list(_scanned(text, syntax)))))
 
 
 def keeps_order(token: Token, syntax: Syntax) -> bool:
@@ -159,8 +160,24 @@ def _entity(match: re.Match[str], source: _Text) -> _Found:
 
 
 def _comment(match: re.Match[str], source: _Text) -> _Found:
+    if match[0] == _SECTION and source.syntax == "html":
+        return Token("open", _SECTION, "tag", _SECTION)
     end = source.after(_ENDS.get(match[0], ">"), match.end())
     return Token("atom", source.text[match.start() : end], "tag") if end > 0 else None
+
+
+def _section_end(match: re.Match[str], source: _Text) -> _Found:
+    return Token("close", match[0], "tag", _SECTION, "text")
+
+
+def _wrapped_tag(match: re.Match[str], source: _Text) -> _Found:
+    """A tag that fills a CDATA section of its own: `<![CDATA[<b>]]>` opens, `<![CDATA[</b>]]>` closes."""
+    tag = match[0][len(_SECTION) : -len("]]>")]
+    named = _TAG_NAME.match(tag)
+    name = ((named[1] if named else "") or "").lower()
+    alone = tag.endswith("/>") or _VOID.fullmatch(name)
+    kind: Kind = "close" if tag.startswith("</") else "atom" if alone else "open"
+    return Token(kind, match[0], "tag", "" if kind == "atom" else f"<{name}")
 
 
 def _tag(match: re.Match[str], source: _Text) -> _Found:
@@ -254,7 +271,10 @@ _READERS: Mapping[str, _Reader] = {
     "email": _address,
     "autolink": _address,
     "comment": _comment,
+    "wrapped_tag": _wrapped_tag,
+    "section_end": _section_end,
     "tag": _tag,
+    "voice": _tag,
     "numbered": _tag,
     "fragment": _tag,
     "entity": _entity,
@@ -315,11 +335,24 @@ def _reaches(found: list[Token], stack: list[int], token: Token) -> bool:
     return False
 
 
+def _fused(found: list[Token]) -> list[Token]:
+    """A CDATA section and the one element that fills it are one pair: `<![CDATA[<a>` and `</a>]]>`."""
+    for index, token in enumerate(found):
+        end = token.mate
+        if token.kind == "open" and token.name == _SECTION and found[index + 1].mate == end - 1 > index + 1:
+            found[index + 1] = replace(found[index + 1], raw=token.raw + found[index + 1].raw)
+            found[end - 1] = replace(found[end - 1], raw=found[end - 1].raw + found[end].raw)
+            found[index] = found[end] = Token("text", "")
+    return found
+
+
 def _merged(found: list[Token]) -> tuple[Token, ...]:
-    """Join neighbouring texts, and mend the mates' indexes."""
+    """Join neighbouring texts, leave out empty ones, and mend the mates' indexes."""
     merged: list[Token] = []
     place: dict[int, int] = {}
     for index, token in enumerate(found):
+        if not token.raw:
+            continue
         if token.kind == "text" and merged and merged[-1].kind == "text":
             merged[-1] = replace(merged[-1], raw=merged[-1].raw + token.raw)
         else:
