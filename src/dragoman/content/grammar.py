@@ -46,7 +46,8 @@ _ENTITY = (
 
 _SUBTITLE = r"\{\\[A-Za-z][^{}\n]*\}|<(?:\d{2,}:)?\d\d:\d\d\.\d{3}>"
 """`{\\an8}` places a subtitle, `<00:19.000>` times its words."""
-_VOICE = r"<v(?:\.[\w.-]+)?[ \t][^<>&\n]+>"
+_CUE_SPAN = r"<(?P<cue_tag>v)(?:\.[\w.-]+)?[ \t][^<>&\n]+>|<(?P<classed>[bciuv]|rt|ruby)\.[\w.-]+>"
+"""Spans of WebVTT that are no tags of HTML: a voice with its name, and classes behind a dot."""
 
 _EVERYWHERE = (
     ("url", _URL),
@@ -79,7 +80,7 @@ _TABLES: Mapping[Syntax, tuple[tuple[str, str], ...]] = {
     "none": _EVERYWHERE,
     "html": (
         ("subtitle", _SUBTITLE),
-        ("voice", _VOICE),
+        ("cue_span", _CUE_SPAN),
         ("wrapped_tag", rf"<!\[CDATA\[{_TAG}\]\]>"),
         ("section_end", r"\]\]>"),
         *_EVERYWHERE,

@@ -197,6 +197,10 @@ def _tag(match: re.Match[str], source: _Text) -> _Found:
     return Token("open", raw, "tag", f"<{plain}", _alone(plain, source))
 
 
+def _cue_span(match: re.Match[str], source: _Text) -> _Found:
+    return Token("open", match[0], "tag", f"<{match['cue_tag'] or match['classed']}")
+
+
 def _alone(name: str, source: _Text) -> Literal["text", "atom"]:
     known = source.syntax in _ANY_TAG or any(names.fullmatch(name) for names in (_KNOWN, _OPAQUE))
     return "atom" if known else "text"
@@ -274,7 +278,7 @@ _READERS: Mapping[str, _Reader] = {
     "wrapped_tag": _wrapped_tag,
     "section_end": _section_end,
     "tag": _tag,
-    "voice": _tag,
+    "cue_span": _cue_span,
     "numbered": _tag,
     "fragment": _tag,
     "entity": _entity,

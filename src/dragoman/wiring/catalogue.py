@@ -9,9 +9,12 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 
 from dragoman.content import locales
+from dragoman.content.formats.apple_strings import AppleStrings
 from dragoman.content.formats.gettext import GettextCatalogue
 from dragoman.content.formats.json_catalogue import JsonCatalogue
 from dragoman.content.formats.markdown import MarkdownFormat
+from dragoman.content.formats.subrip import SubRip
+from dragoman.content.formats.webvtt import WebVtt
 from dragoman.kernel.errors import SettingsError
 from dragoman.model.contracts import Format, Provider
 from dragoman.providers.apertium import ApertiumProvider, installed_pairs
@@ -28,7 +31,15 @@ Factory = Callable[[str], Provider]
 
 def formats() -> Sequence[Format]:
     """Every file format, the more particular first."""
-    return (GettextCatalogue(), JsonCatalogue(), MarkdownFormat(), MarkdownFormat(mdx=True))
+    return (
+        GettextCatalogue(),
+        AppleStrings(),
+        JsonCatalogue(),
+        MarkdownFormat(),
+        MarkdownFormat(mdx=True),
+        SubRip(),
+        WebVtt(),
+    )
 
 
 def provider_settings(settings: Settings, base_url: str = "") -> Mapping[str, ProviderSettings]:
