@@ -106,7 +106,7 @@ def test_what_is_no_mapping_has_no_scalars(text: str) -> None:
 @pytest.mark.parametrize(
     "text, line, told",
     [
-        ("a: b\nc: d: e\n", 11, "this is not YAML: mapping values are not allowed here"),
+        ("a: b\nc: d: e\n", 11, "this is not YAML: mapping values are not allowed"),
         ("a: 1\nb: 2\na: 3\n", 12, "the key 'a' stands here a second time"),
         ("a: \x01\n", 10, "this is not YAML"),
     ],
