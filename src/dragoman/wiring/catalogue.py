@@ -10,9 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dragoman.content import locales
 from dragoman.content.formats.apple_strings import AppleStrings
+from dragoman.content.formats.csv_table import CsvTable
 from dragoman.content.formats.gettext import GettextCatalogue
+from dragoman.content.formats.html_document import HtmlDocument
 from dragoman.content.formats.json_catalogue import JsonCatalogue
 from dragoman.content.formats.markdown import MarkdownFormat
+from dragoman.content.formats.properties import PropertiesCatalogue
 from dragoman.content.formats.subrip import SubRip
 from dragoman.content.formats.webvtt import WebVtt
 from dragoman.kernel.errors import SettingsError
@@ -34,11 +37,15 @@ def formats() -> Sequence[Format]:
     return (
         GettextCatalogue(),
         AppleStrings(),
+        PropertiesCatalogue(),
         JsonCatalogue(),
         MarkdownFormat(),
         MarkdownFormat(mdx=True),
+        HtmlDocument(),
         SubRip(),
         WebVtt(),
+        CsvTable(),
+        CsvTable(pairs=True),
     )
 
 
