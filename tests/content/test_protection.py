@@ -101,13 +101,15 @@ def test_every_text_of_the_corpus_comes_back() -> None:
          {"1": '<mrk mtype="protected">Ab</mrk>', "2": "<x>"}),
         (
             "html",
-            'Our <![CDATA[<a href="%1$s">Terms</a>]]> and <![CDATA[<b>a</b> c]]>, <![CDATA[<i>]]>d<![CDATA[</i>]]>]]>',
+            'Our <![CDATA[<a href="%1$s">Terms</a>]]> and <![CDATA[<b>a</b> c]]>,'
+            " <![CDATA[<i>]]>d<![CDATA[</i>]]>]]>",
             "Our ⟦1⟧Terms⟦/1⟧ and ⟦2⟧⟦3⟧a⟦/3⟧ c⟦/2⟧, ⟦4⟧d⟦/4⟧]]>",
             {"1": '<![CDATA[<a href="%1$s">', "2": "<![CDATA[…]]>", "3": "<b>", "4": "<![CDATA[<i>]]>"},
         ),
         ("html", '<xliff:g id="n" example="3">%1$s</xliff:g> files', "⟦1⟧ files",
          {"1": '<xliff:g id="n" example="3">%1$s</xliff:g>'}),
-        ("python", "{0,-10:N2} of {1:C}, {2, 5}", "⟦1⟧ of ⟦2⟧, ⟦3⟧", {"1": "{0,-10:N2}", "2": "{1:C}", "3": "{2, 5}"}),
+        ("python", "{0,-10:N2} of {1:C}, {2, 5}", "⟦1⟧ of ⟦2⟧, ⟦3⟧",
+         {"1": "{0,-10:N2}", "2": "{1:C}", "3": "{2, 5}"}),
         ("html", "10&nbsp;km", "10⟦1⟧km", {"1": "&nbsp;"}),
         ("none", "a < b > c, <file>", "a < b > c, <file>", {}),
         ("none", "See https://a.example/x?y=%20d. Or a@b.example!", "See ⟦1⟧. Or ⟦2⟧!",

@@ -10,9 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dragoman.content import locales
 from dragoman.content.formats.apple_strings import AppleStrings
+from dragoman.content.formats.arb import ArbCatalogue
+from dragoman.content.formats.chrome_messages import ChromeMessages
 from dragoman.content.formats.csv_table import CsvTable
+from dragoman.content.formats.formatjs import FormatJs
 from dragoman.content.formats.gettext import GettextCatalogue
 from dragoman.content.formats.html_document import HtmlDocument
+from dragoman.content.formats.i18next import I18next
 from dragoman.content.formats.json_catalogue import JsonCatalogue
 from dragoman.content.formats.markdown import MarkdownFormat
 from dragoman.content.formats.properties import PropertiesCatalogue
@@ -38,6 +42,10 @@ def formats() -> Sequence[Format]:
         GettextCatalogue(),
         AppleStrings(),
         PropertiesCatalogue(),
+        ArbCatalogue(),
+        ChromeMessages(),
+        FormatJs(),
+        I18next(),
         JsonCatalogue(),
         MarkdownFormat(),
         MarkdownFormat(mdx=True),
