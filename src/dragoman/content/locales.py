@@ -113,6 +113,17 @@ def direction(locale: str) -> str:
     return "rtl" if _full(locale).script in _RIGHT_TO_LEFT else "ltr"
 
 
+def english_name(locale: str) -> str:
+    """What a locale's language is called in English; the tag itself where CLDR does not say."""
+    found = _cldr(locale)
+    return (found.get_language_name("en") if found else None) or locale
+
+
+def script(locale: str) -> str:
+    """The ISO 15924 code of the script that a locale is written in (`Latn`, `Hant`); empty for none."""
+    return _full(locale).script
+
+
 def plural_categories(locale: str) -> tuple[str, ...]:
     """The cardinal categories that CLDR has for the locale, in CLDR's order; the last is always `other`."""
     found = _cldr(locale)
@@ -127,6 +138,14 @@ def ordinal_categories(locale: str) -> tuple[str, ...]:
 
 def _in_order(tags: Collection[str]) -> tuple[str, ...]:
     return tuple(category for category in _CATEGORIES if category in tags or category == "other")
+
+
+def plural_sample(locale: str) -> Mapping[str, frozenset[int]]:
+    """The categories that whole numbers up to 200 come in, and which numbers those are."""
+    met: dict[str, set[int]] = {}
+    for number in range(201):
+        met.setdefault(plural_category(locale, number), set()).add(number)
+    return {category: frozenset(numbers) for category, numbers in met.items()}
 
 
 def plural_category(locale: str, number: int) -> str:

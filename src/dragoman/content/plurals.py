@@ -74,6 +74,14 @@ def split_icu(text: str) -> tuple[Skeleton, dict[str, str]] | None:
     return skeleton, {_SEPARATOR.join(key): _sentence(skeleton, parts, key) for key in keys}
 
 
+def is_well_formed(text: str) -> bool:
+    """Whether a text reads as an ICU message: braces closed, each choice with its `other`."""
+    try:
+        return _message(text, 0, None)[1] == len(text)
+    except (_Malformed, RecursionError):
+        return False
+
+
 def target_sentences(skeleton: Skeleton, sentences: Mapping[str, str], locale: str) -> dict[str, str]:
     """Which sentence of the source each sentence of the target is translated from: key → source text.
 

@@ -18,7 +18,7 @@ from dragoman.model.completions import Reply
 from dragoman.model.documents import Text
 from dragoman.model.jobs import Asked, Field
 
-VERSION = "1"
+VERSION = "2"
 """Of what a translation must pass: a field that failed under one version is tried again under the next."""
 
 _DOUBLED = "The id of this text came more than once: answer it exactly once."

@@ -1,0 +1,184 @@
+"""Checks of what a reader sees: nothing empty or left over, the right size, signs and spaces in place.
+
+Promises to ask of each language only what its own typography asks. Knows no vocabulary.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from dragoman.content import locales
+from dragoman.content.checks.pair import GAP, Finding, Pair, Severity, language
+
+
+def empty(pair: Pair) -> Iterator[Finding]:
+    """Something for something, nothing for nothing."""
+    if pair.source.strip() and not pair.target.strip():
+        yield Finding("empty", "error", "The translation is empty.")
+    elif not pair.source.strip() and pair.target != pair.source:
+        yield Finding("empty", "error", "The source is blank, and must stay as it is.")
+
+
+def untranslated(pair: Pair) -> Iterator[Finding]:
+    """The source came back.
+
+    Names, acronyms and code are equal in every language. Up to three other words, or a line of capitalised
+    ones, may be a title or loan words (a warning); longer prose may not (an error).
+    """
+    if not pair.is_echo or locales.same_language(pair.source_locale, pair.target_locale):
+        return
+    words = [word for word in _WORD.findall(pair.source_words) if not _IDENTITY.fullmatch(word)]
+    if not words:
+        return
+    uncased = sum(map(len, words)) if words[0].upper() == words[0].lower() else 0
+    prose = len(words) > 3 and sum(word[0].islower() for word in words) >= 2
+    severity: Severity = "error" if prose or uncased > 12 else "warning"
+    yield Finding("untranslated", severity, "The translation is the source text.")
+
+
+def length(pair: Pair) -> Iterator[Finding]:
+    """No longer than the place allows; not a quarter of the source, nor four times it."""
+    if pair.max_length is not None and len(pair.target) > pair.max_length:
+        said = f"{len(pair.target)} characters, and no more than {pair.max_length} are allowed."
+        yield Finding("length", "error", said)
+    source = width(pair.source_words)
+    if source >= _MEASURED_MIN and not source / 4 <= width(pair.target_words) <= source * 4:
+        yield Finding("length", "warning", "The translation is far shorter or longer than its source.")
+
+
+def width(words: str) -> int:
+    """Letters, an East Asian one counted as three."""
+    if words.isascii():
+        return len("".join(words.split()))
+    return sum(3 if unicodedata.east_asian_width(c) in "WF" else 1 for c in words if not c.isspace())
+
+
+def punctuation(pair: Pair) -> Iterator[Finding]:
+    """The last sign: `.` may be `。`, a Greek `?` is `;`, Thai ends with nothing; Spanish opens `¿`."""
+    source = _ending(pair.source_words, pair.source_locale)
+    target = _ending(pair.target_words, pair.target_locale)
+    free = _FREE_ENDINGS.get(language(pair.target_locale), frozenset())
+    if source != target and not {source, target} <= free | {""}:
+        shown = " and ".join(repr(sign) if sign else "no sign" for sign in (source, target))
+        yield Finding("punctuation", "warning", f"Source and translation end with {shown}.")
+    if language(pair.target_locale) == "es":
+        for opens, closes in (("¿", "?"), ("¡", "!")):
+            if target == closes and opens not in pair.target_words:
+                said = f"A Spanish sentence that ends with {closes} begins with {opens}."
+                yield Finding("punctuation", "warning", said)
+
+
+def _ending(words: str, locale: str) -> str:
+    """The class of a text's last sign, empty where it is none; looks through closing quotes and brackets."""
+    plain = unicodedata.normalize("NFKC", words)
+    at = len(plain)
+    while at and (plain[at - 1] in "\"' \n" or unicodedata.category(plain[at - 1]) in ("Pe", "Pf", "Zs")):
+        at -= 1
+    if plain.endswith("...", 0, at):
+        return "…"
+    last = plain[at - 1 : at]
+    own = _OWN_ENDINGS.get(language(locale), {})
+    within = plain[:at].split()[-1:] if language(locale) == "hy" else []
+    if spoken := next((sign for word in within for sign in word if sign in "՞՜"), ""):
+        return _ENDINGS[spoken]
+    return own.get(last, _ENDINGS.get(last, last if last in (".", "?", "!", ":", "…") else ""))
+
+
+def brackets(pair: Pair) -> Iterator[Finding]:
+    """What pairs up in the source pairs up in the translation."""
+    if not _BRACKET.search(pair.source_words) and not _BRACKET.search(pair.target_words):
+        return
+    source = unicodedata.normalize("NFKC", pair.source_words)
+    target = unicodedata.normalize("NFKC", pair.target_words)
+    for opens, closes in _BRACKETS:
+        if source.count(opens) == source.count(closes) and target.count(opens) != target.count(closes):
+            yield Finding("brackets", "warning", f"{opens} and {closes} do not pair up.")
+
+
+def whitespace(pair: Pair) -> Iterator[Finding]:
+    """The same blanks at the ends, and as many line breaks where they mean something."""
+    for side, strip in (("begins", str.lstrip), ("ends", str.rstrip)):
+        source, target = (
+            text[len(strip(text)) :] if side == "ends" else text[: len(text) - len(strip(text))]
+            for text in (pair.source, pair.target)
+        )
+        if source != target:
+            said = f"The source {side} with {source!r}, the translation with {target!r}."
+            yield Finding("whitespace", "warning", said)
+    lines = [text.strip().count("\n") for text in (pair.source, pair.target)]
+    if lines[0] != lines[1] and pair.syntax not in ("html", "markdown"):
+        said = f"The source has {lines[0]} line breaks, the translation {lines[1]}."
+        yield Finding("whitespace", "warning", said)
+
+
+def doubled(pair: Pair) -> Iterator[Finding]:
+    """`the the`; not where a language doubles words to mean something, nor where the source does it."""
+    spoken = language(pair.target_locale)
+    if _REDUPLICATING.fullmatch(spoken):
+        return
+    usual = _DOUBLED.get(spoken, frozenset())
+    found = [
+        word[1]
+        for word in _TWICE.finditer(pair.target_phrases)
+        if not (word[1].casefold() in usual or _ECHOES.fullmatch(word[1].casefold()) or _is_name(word))
+    ]
+    if found and len(found) > len(_TWICE.findall(pair.source_phrases)):
+        yield Finding("doubled", "warning", f"A word stands twice in a row: {found[0]} {found[0]}.")
+
+
+def _is_name(twice: re.Match[str]) -> bool:
+    return twice[1][0].isupper() and twice[2][0].isupper()
+
+
+_MEASURED_MIN = 60
+_WORD = re.compile(r"[^\W\d_][\w.’'-]*", re.UNICODE)
+_IDENTITY = re.compile(r"[A-Z]{1,6}s?|\w*[a-z][A-Z]\w*|\w*[\d_]\w*|\w+[.]\w+|v\d\S*", re.UNICODE)
+
+_ENDINGS = {
+    "。": ".",
+    "।": ".",
+    "॥": ".",
+    "።": ".",
+    "။": ".",
+    "។": ".",
+    "\N{ARABIC FULL STOP}": ".",
+    "\N{ARMENIAN FULL STOP}": ".",
+    "\N{ARABIC QUESTION MARK}": "?",
+    "\N{ETHIOPIC QUESTION MARK}": "?",
+    "\N{ARMENIAN QUESTION MARK}": "?",
+    "\N{ARMENIAN EXCLAMATION MARK}": "!",
+}
+"""Signs for a sign of ours; full-width ones are no others by NFKC."""
+_OWN_ENDINGS = {"el": {";": "?"}, "hy": {":": "."}}
+_FREE_ENDINGS = {
+    **dict.fromkeys(("th", "lo"), frozenset(".?!")),
+    **dict.fromkeys(("km", "my", "bo", "dz", "ja"), frozenset(".")),
+}
+"""Signs that a sentence of these languages may end with or not; in Japanese, `。` at an interface's text."""
+_BRACKET = re.compile(r"[^\w\s.,:;!?'’-]")
+"""What may be a bracket, in any of its forms."""
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("「", "」"), ("『", "』"), ("【", "】"), ("《", "》"))
+
+_TWICE = re.compile(rf"(?<![\w{GAP}’'-])([^\W\d_]{{2,}})[^\S\n]*\n?[^\S\n]+(?i:(\1))(?![\w{GAP}’'-])")
+_REDUPLICATING = re.compile(
+    "af|az|bcl|bg|bn|bo|ceb|dz|fa|fil|gu|ha|hi|ht|hy|id|ilo|ja|jv|ka|kk|km|kn|ko|ku|ky|lo|mg|mi|ml|mn|mr|ms|my"
+    "|ne|or|pa|ps|rw|sd|si|sm|sn|su|sw|ta|te|tg|th|tk|tl|to|tr|tt|ug|ur|uz|vi|yo|zh|zu"
+)
+"""Languages in which a word said twice is a word of its own (`kupu kupu`, `yavaş yavaş`)."""
+_DOUBLED = {
+    "da": frozenset(("der", "at", "det")),
+    "de": frozenset(("der", "die", "das", "den", "dem", "sie", "ihr", "es")),
+    "en": frozenset(("that", "had")),
+    "fr": frozenset(("nous", "vous", "si")),
+    "it": frozenset(("piano", "via", "poco", "man", "quasi", "mano")),
+    "nl": frozenset(("die", "dat", "je", "ze", "zij", "het")),
+    "sv": frozenset(("det", "att", "som")),
+}
+"""Words that a sentence may well hold twice in a row: `Sagen Sie, ob die die richtige ist`."""
+_ECHOES = re.compile(
+    "bla|blah|bye|cha|cin|ciao|haha|ha|hello|hey|hi|hmm|ho|hop|hush|ja|knock|la|long|many|no|non|ok|oh|ole|please"
+    "|pst|so|sí|si|sì|tick|tsk|very|wow|yes|yo|да|нет|очень|ха"
+)
+"""Said twice by anybody."""

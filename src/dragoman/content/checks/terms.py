@@ -1,0 +1,32 @@
+"""Checks of terminology: the glossary's word for a term, and names that stay as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dragoman.content.checks.pair import Finding, Pair
+
+
+def glossary(pair: Pair) -> Iterator[Finding]:
+    """Each of the source's terms is translated as the glossary has it, however it is inflected."""
+    source, target = pair.source_words.casefold(), pair.target_words.casefold()
+    for term, wanted in pair.glossary:
+        if _stands(term.casefold(), source) and not _says(target, wanted.casefold()):
+            yield Finding("glossary", "error", f"Translate {term!r} as {wanted!r}.", (wanted,))
+
+
+def kept_terms(pair: Pair) -> Iterator[Finding]:
+    """Names of products and the like stand in the translation letter by letter."""
+    for term in pair.kept:
+        if _stands(term, pair.source_words) and term not in pair.target_words:
+            yield Finding("kept_terms", "error", f"{term!r} is not translated: keep it as it is.", (term,))
+
+
+def _stands(term: str, text: str) -> bool:
+    return bool(term) and re.search(rf"(?<!\w){re.escape(term)}(?!\w)", text) is not None
+
+
+def _says(target: str, wanted: str) -> bool:
+    """Whether a text uses a term; the last third of each word may be inflected."""
+    return all(word[: max(3, len(word) - len(word) // 3)] in target for word in wanted.split())
