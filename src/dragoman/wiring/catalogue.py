@@ -22,6 +22,8 @@ from dragoman.content.formats.markdown import MarkdownFormat
 from dragoman.content.formats.properties import PropertiesCatalogue
 from dragoman.content.formats.subrip import SubRip
 from dragoman.content.formats.webvtt import WebVtt
+from dragoman.content.formats.xliff1 import Xliff1
+from dragoman.content.formats.xliff2 import Xliff2
 from dragoman.kernel.errors import SettingsError
 from dragoman.model.contracts import Format, Provider
 from dragoman.providers.apertium import ApertiumProvider, installed_pairs
@@ -40,6 +42,8 @@ def formats() -> Sequence[Format]:
     """Every file format, the more particular first."""
     return (
         GettextCatalogue(),
+        Xliff2(),
+        Xliff1(),
         AppleStrings(),
         PropertiesCatalogue(),
         ArbCatalogue(),

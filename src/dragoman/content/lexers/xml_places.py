@@ -8,10 +8,10 @@ it, `escaped` spells it. Knows no dialect.
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from html import unescape
 from xml.parsers import expat
 
 from dragoman.kernel.errors import DocumentError
@@ -84,10 +84,17 @@ def unescaped(raw: str) -> str:
 
     def plain(match: re.Match[str]) -> str:
         if match[2]:
-            return _PREDEFINED.get(match[2]) or (unescape(match[2]) if match[2][1] == "#" else match[2])
+            return _PREDEFINED.get(match[2]) or (_numbered(match[2]) if match[2][1] == "#" else match[2])
         return match[1] or ""
 
     return _PIECE.sub(plain, raw)
+
+
+def _numbered(reference: str) -> str:
+    """The character of `&#8230;`: as XML counts them, not as HTML reads those from 128 to 159."""
+    digits = reference[2:-1].lower()
+    number = int(digits[1:], 16) if digits.startswith("x") else int(digits)
+    return chr(number) if number <= sys.maxunicode else reference
 
 
 def escaped(text: str, quote: str = "") -> str:
