@@ -9,7 +9,7 @@ from dragoman.content.formats.json_catalogue import JsonCatalogue
 from tests.conformance.formats.member import Member
 
 
-def _read(data: bytes) -> list[str]:
+def read_strings(data: bytes) -> list[str]:
     return list(_strings(json.loads(data)))
 
 
@@ -37,7 +37,7 @@ MEMBERS = (
   "last": "line\\nbreak"
 }
 """,
-        oracle=_read,
+        oracle=read_strings,
         malformed=(('{"a": }', 1), ('{\n"a": "b"\n', 3), ("{\n'a': 1}", 2)),
         kept=lambda key: "list/" in key,
     ),
