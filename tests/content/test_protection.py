@@ -75,6 +75,7 @@ def test_every_text_of_the_corpus_comes_back() -> None:
         ("printf", "{name} is text", "{name} is text", {}),
         ("printf", "%n file(s) in %1", "⟦1⟧ file(s) in ⟦2⟧", {"1": "%n", "2": "%1"}),
         ("none", "Hi %s, 100%s", "Hi ⟦1⟧, 100%s", {"1": "%s"}),
+        ("none", "$USER$ pays $5, $user_2$ 6$", "⟦1⟧ pays $5, ⟦2⟧ 6$", {"1": "$USER$", "2": "$user_2$"}),
         ("python", "%(n)d of {total:,} {}", "⟦1⟧ of ⟦2⟧ ⟦3⟧", {"1": "%(n)d", "2": "{total:,}", "3": "{}"}),
         ("icu", "{a} of {b, number}, {a}", "⟦1⟧ of ⟦2⟧, ⟦1⟧", {"1": "{a}", "2": "{b, number}"}),
         ("icu", "It''s '{x}' <b>now</b>", "It''s ⟦1⟧ ⟦2⟧now⟦/2⟧", {"1": "'{x}'", "2": "<b>"}),
@@ -215,6 +216,8 @@ def test_a_translated_reference_link_still_points_to_its_source() -> None:
 def test_an_apostrophe_before_an_icu_argument_does_not_quote_it() -> None:
     protected = protect("The member {name}", "icu")
     assert restore(protected, "L'équipe d'⟦1⟧") == "L'équipe d''{name}"
+    assert restore(protected, "zoals '⟦1⟧'.") == "zoals ''{name}''."
+    assert restore(protected, "⟦1⟧'s team") == "{name}'s team"
 
 
 def test_the_legend_stays_short() -> None:

@@ -108,9 +108,12 @@ def restore(protected: Protected, translated: str) -> str:
     _compare(protected, list(_read(protected.text)), answer)
     out: list[str] = []
     opened: list[int] = []
+    quoting = False
     for before, piece in zip(("", *answer), answer, strict=False):
         if isinstance(piece, str):
-            out.append(_spelled(piece, protected.entities))
+            follows = quoting and piece.startswith("'") and not piece.startswith("''")
+            quoting = quoting and not follows
+            out.append(_spelled(f"'{piece}" if follows else piece, protected.entities))
             continue
         taken = protected.taken[piece.number]
         if piece.closes:
@@ -119,6 +122,7 @@ def restore(protected: Protected, translated: str) -> str:
             out.append(f"][{' '.join(taken.label.split())}]" if changed else taken.end)
             continue
         if protected.syntax == "icu" and isinstance(before, str) and taken.start[:1] in ("{", "<", "#"):
+            quoting = quoting or _quotes(before)
             out[-1:] = map(_unquoting, out[-1:])
         out.append(taken.start)
         if taken.end:
@@ -234,6 +238,13 @@ def _spelled(plain: str, entities: Mapping[str, str]) -> str:
 
 
 def _unquoting(plain: str) -> str:
-    """An apostrophe right before an argument would quote it (ICU): doubled, it is an apostrophe."""
-    run = len(plain) - len(plain.rstrip("'"))
-    return plain + "'" if run % 2 else plain
+    """An apostrophe right before an argument would quote it (ICU): doubled, it is an apostrophe.
+
+    So is its partner right behind the argument: `''{name}''`.
+    """
+    return plain + "'" if _quotes(plain) else plain
+
+
+def _quotes(plain: str) -> bool:
+    """Whether a lone apostrophe stands at the end."""
+    return (len(plain) - len(plain.rstrip("'"))) % 2 == 1
