@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dragoman.content.documents import open_document, render
 from dragoman.content.formats.gettext import GettextCatalogue
-from dragoman.content.lexers.po_entries import escape, unescape
+from dragoman.content.lexers.po_entries import escape, messages, unescape
 from dragoman.content.lexers.po_header import declared_rule, means, usual_rule
 from dragoman.content.lexers.po_rereading import reread
 from dragoman.kernel.errors import DocumentError, DragomanError
@@ -453,3 +453,26 @@ def test_an_empty_file_has_no_messages() -> None:
 def test_plural_forms_for_a_message_without_them_are_refused() -> None:
     with pytest.raises(DragomanError, match="has no plural, and its translation has"):
         written('msgid "a"\nmsgstr ""\n', {"a": {"one": "x", "other": "y"}}, "de")
+
+
+@given(st.data())
+def test_what_the_pattern_refuses_the_complaint_explains(chance: st.DataObject) -> None:
+    """Lines in any order: read as the second reader reads them, or refused with the line that is wrong."""
+    lines = st.sampled_from(
+        ['msgid "a"', 'msgid "b"', 'msgstr "x"', 'msgid_plural "c"', 'msgstr[0] "y"', 'msgstr[1] "z"', "",
+         'msgctxt "m"', "# note", "#, fuzzy", '#~ msgid "o"', '"more\\n"', 'msgstr "\\q"', 'msgid', "junk"]
+    )  # fmt: skip
+    text = "".join(line + "\n" for line in chance.draw(st.lists(lines, max_size=9)))
+    found, refused = outcome(text)
+    if refused:
+        assert 0 < refused.line <= text.count("\n")
+        assert "cannot be read" not in refused.message
+    else:
+        assert found == [key for key in reread(text) if key]
+
+
+def outcome(text: str) -> tuple[list[str], DocumentError | None]:
+    try:
+        return [entry.key for entry in messages(text)], None
+    except DocumentError as refused:
+        return [], refused

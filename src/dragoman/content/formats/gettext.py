@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from dragoman.content import locales
-from dragoman.content.lexers.po_entries import Entry, Quoted, escape, scan
+from dragoman.content.lexers.po_entries import Entry, Form, entries, escape, joined, messages
 from dragoman.content.lexers.po_header import Header, PluralRule, declared_rule, means, usual_rule
 from dragoman.content.lexers.po_rereading import obsolete_lines, reread
 from dragoman.content.spans import line_spans, newline_of, splice
@@ -25,6 +26,10 @@ _CHARSET = re.compile(rb'^"Content-Type:[^"\n]*?charset=([\w.:-]+)', re.MULTILIN
 _PLACEHOLDERS = ("", "CHARSET", "ASCII", "US-ASCII")
 _PIECE = re.compile(r"[^\n]*\n|[^\n]+")
 _WORD = re.compile(r"[^ ]* +|[^ ]+")
+_WRAPPED = re.compile(
+    r'^[^#\r\n"]*"(?:[^"\\\r\n]|\\.)*(?:[^"\\\r\n]|\\[^n])"[ \t]*(?:\r\n|\n|\r)[ \t]*"', re.MULTILINE
+)
+"""A string that ends within a line of its text, and goes on on the next: the file breaks long lines."""
 _COLUMNS = 79
 _SYNTAXES: Mapping[str, Syntax] = {
     "python-format": "python",
@@ -38,16 +43,15 @@ _SYNTAXES: Mapping[str, Syntax] = {
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What a document remembers of its PO file."""
+    """What a document remembers of its PO file: of most entries no more than their blocks do."""
 
-    entries: tuple[Entry, ...]
     header: Header
     names: tuple[str, ...]
     """Of a plural's forms, as the blocks have them."""
-
-    @property
-    def messages(self) -> tuple[Entry, ...]:
-        return tuple(entry for entry in self.entries if entry.key)
+    start: int
+    """Where the first entry begins; the text's end where there is none."""
+    marked: Mapping[str, Entry]
+    """Entries with flags, former msgids or a plural, by key."""
 
 
 class GettextCatalogue:
@@ -71,23 +75,29 @@ class GettextCatalogue:
 
     def read(self, text: str, role: Role, locale: str) -> Document:
         """As source the msgids; as target the msgstrs, which are empty in a file of another language."""
-        entries = tuple(scan(text))
-        header = Header(next((entry for entry in entries if not entry.key), None), newline_of(text))
+        header = Header(
+            text, next((entry for entry in entries(text) if not entry.key), None), newline_of(text)
+        )
         counts = means(header.value("Language"), locale)
         rule = (counts and declared_rule(header.value("Plural-Forms"), locale)) or usual_rule(locale)
-        file = _File(entries, header, rule.names)
-        if role == "source":
-            blocks = tuple(map(_source_block, file.messages))
-        else:
-            blocks = tuple(_target_block(entry, rule, counts) for entry in file.messages)
-        return Document(self.name, text, blocks, role, locale, extras={"file": file})
+        blocks: list[Block] = []
+        marked: dict[str, Entry] = {}
+        for entry in messages(text):
+            blocks.append(_source_block(entry) if role == "source" else _target_block(entry, rule, counts))
+            if entry.flags or entry.previous or entry.plural is not None:
+                marked[entry.key] = entry
+        first = next(entries(text), None)
+        file = _File(header, rule.names, first.start if first else len(text), marked)
+        return Document(self.name, text, tuple(blocks), role, locale, extras={"file": file})
 
     def write(
         self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
     ) -> Writing:
         """Fill msgstrs; in a target also insert the messages that it lacks."""
         writer = _Writer(base, translations, locale)
-        edits = [*writer.header_edits(), *writer.entry_edits(), *writer.insertions(source)]
+        edits = [*writer.header_edits(), *writer.entry_edits()]
+        if base is not source:
+            edits += writer.insertions(source)
         edits.sort(key=lambda edit: (edit.span.start, edit.span.end))
         known = {block.key for block in source.blocks}
         lost = tuple(block.key for block in base.blocks if block.key not in known)
@@ -119,7 +129,7 @@ def _source_block(entry: Entry) -> Block:
         spans=_spans(entry),
         plural=None if entry.plural is None else {"one": entry.msgid, "other": entry.plural},
         syntax=_syntax(entry),
-        note="\n".join(entry.notes),
+        note=entry.notes,
         context=entry.context or "",
     )
 
@@ -134,7 +144,7 @@ def _target_block(entry: Entry, rule: PluralRule, counts: bool) -> Block:
         spans=_spans(entry),
         plural=plural,
         syntax=_syntax(entry),
-        note="\n".join(entry.notes),
+        note=entry.notes,
         context=entry.context or "",
         state="untranslated" if empty else "fuzzy" if entry.fuzzy else "",
     )
@@ -157,12 +167,12 @@ class _Writer:
     """Collects the edits of one write."""
 
     def __init__(self, base: Document, translations: Mapping[str, Text], locale: str) -> None:
+        self._base = base
         self._text = base.text
         self._file = _file(base)
         self._locale = locale
         self._translations = translations
         self._newline = newline_of(base.text)
-        self._wraps = _wraps(self._file.entries)
         self._declared = means(self._file.header.value("Language"), locale)
         kept = declared_rule(self._file.header.value("Plural-Forms"), locale) if self._declared else None
         self._rule = kept or usual_rule(locale)
@@ -174,13 +184,14 @@ class _Writer:
         values: dict[str, str] = {}
         if not self._declared:
             values["Language"] = locales.gettext_spelling(self._locale)
-        entries = {entry.key: entry for entry in self._file.messages}
-        plural = any(key in entries and entries[key].plural for key in self._translations)
+        plural = any(
+            block.plural is not None for block in self._base.blocks if block.key in self._translations
+        )
         if not self._declared or plural:
             values["Plural-Forms"] = self._rule.header
-        header = next((entry for entry in self._file.entries if not entry.key), None)
+        header = self._file.header.entry
         if header is None:
-            return self._new_header(values) if self._file.entries or self._translations else []
+            return self._new_header(values) if self._text.strip() or self._translations else []
         fuzzy = self._without_guess(header) if not self._declared else []
         return [*self._charset(), *self._file.header.put(values), *fuzzy]
 
@@ -204,33 +215,43 @@ class _Writer:
             'msgstr ""',
             *(f'"{name}: {escape(value)}\\n"' for name, value in fields.items()),
         ]
-        at = self._start()
+        at = self._file.start
         return [Edit(Span(at, at), self._newline.join([*lines, "", ""]), "metadata")]
 
-    def _start(self) -> int:
-        return self._file.entries[0].start if self._file.entries else len(self._text)
+    @cached_property
+    def _wraps(self) -> bool:
+        return bool(_WRAPPED.search(self._text))
 
     def entry_edits(self) -> Iterator[Edit]:
         """For each message with a translation, and for each of another language, which is blanked."""
-        for entry in self._file.messages:
-            forms = self._forms(entry)
-            if forms is not None:
-                yield from self._without_guess(entry)
-                yield from self._form_edits(entry, forms)
+        for block in self._base.blocks:
+            forms = self._forms(block.key, block.plural is not None)
+            if forms is None:
+                continue
+            entry = self._file.marked.get(block.key)
+            yield from self._without_guess(entry) if entry else ()
+            for span, new in zip(block.spans, forms, strict=False):
+                if joined(self._text[span.start : span.end]) != new:
+                    yield Edit(span, self._string(new, self._column(span.start)), "value", block.key)
+            if entry:
+                yield from self._growth(entry, forms)
 
-    def _forms(self, entry: Entry) -> list[str] | None:
-        """The forms that an entry is to have; None where it stays as it is."""
-        value = self._translations.get(entry.key)
+    def _column(self, at: int) -> int:
+        return at - max(self._text.rfind("\n", 0, at), self._text.rfind("\r", 0, at)) - 1
+
+    def _forms(self, key: str, plural: bool) -> list[str] | None:
+        """The forms that a message is to have; None where it stays as it is."""
+        value = self._translations.get(key)
         if value is None:
-            blank = [""] * (1 if entry.plural is None else len(self._rule.names))
+            blank = [""] * (len(self._rule.names) if plural else 1)
             return None if self._declared else blank
-        if entry.plural is None:
+        if not plural:
             if not isinstance(value, str):
-                raise DragomanError(f"{entry.key!r} has no plural, and its translation has", "verify_failed")
-            self.written[entry.key] = value
+                raise DragomanError(f"{key!r} has no plural, and its translation has", "verify_failed")
+            self.written[key] = value
             return [value]
         forms = self._rule.forms({"other": value} if isinstance(value, str) else value)
-        self.written[entry.key] = self._rule.plural(forms)
+        self.written[key] = self._rule.plural(forms)
         return forms
 
     def _without_guess(self, entry: Entry) -> Iterator[Edit]:
@@ -244,11 +265,8 @@ class _Writer:
             else:
                 yield Edit(Span(line.start, line.next), "", "metadata", entry.key)
 
-    def _form_edits(self, entry: Entry, forms: list[str]) -> Iterator[Edit]:
-        for old, new in zip(entry.forms, forms, strict=False):
-            if old.text != new:
-                indent = old.first - old.start
-                yield Edit(Span(old.first, old.last), self._string(new, indent), "value", entry.key)
+    def _growth(self, entry: Entry, forms: list[str]) -> Iterator[Edit]:
+        """Lines for the forms that an entry has too few, or too many."""
         last = entry.forms[-1]
         if len(forms) > len(entry.forms):
             lines = [
@@ -258,7 +276,7 @@ class _Writer:
         elif len(forms) < len(entry.forms):
             yield Edit(Span(entry.forms[len(forms)].start, last.end), "", "plural", entry.key)
 
-    def _form_line(self, like: Quoted, index: int, text: str) -> str:
+    def _form_line(self, like: Form, index: int, text: str) -> str:
         """`msgstr[n] "…"`, as far in as the line of the form before it."""
         line = self._text[like.start : like.first]
         name = f"{line[: len(line) - len(line.lstrip())]}msgstr[{index}] "
@@ -267,19 +285,21 @@ class _Writer:
     def _lines_after(self, at: int, lines: list[str]) -> str:
         """Lines to insert at `at`, the start of a line or a file's end, which may lack its line end."""
         joined = self._newline.join(lines)
-        ended = at == self._start() or self._text.endswith(("\n", "\r"), 0, at)
+        ended = at == self._file.start or self._text.endswith(("\n", "\r"), 0, at)
         return joined + self._newline if ended else self._newline + joined
 
     def insertions(self, source: Document) -> Iterator[Edit]:
         """Messages that the target lacks, each behind the one that precedes it in the source."""
-        standing = {entry.key: entry for entry in self._file.entries}
-        at = standing[""].end if "" in standing else self._start()
-        for entry in _file(source).messages:
-            if entry.key in standing:
-                at = standing[entry.key].end
-            elif (forms := self._forms(entry) if entry.key in self._translations else None) is not None:
+        ends = {entry.key: entry.end for entry in entries(self._text)}
+        at = ends.get("", self._file.start)
+        for entry in messages(source.text):
+            if entry.key in ends:
+                at = ends[entry.key]
+            elif entry.key in self._translations and (
+                forms := self._forms(entry.key, entry.plural is not None)
+            ):
                 lines = [*self._introduction(entry, source.text), *self._message(entry, forms)]
-                lines = [*lines, ""] if at == self._start() else ["", *lines]
+                lines = [*lines, ""] if at == self._file.start else ["", *lines]
                 yield Edit(Span(at, at), self._lines_after(at, lines), "insertion", entry.key)
 
     def _introduction(self, entry: Entry, text: str) -> Iterator[str]:
@@ -299,21 +319,12 @@ class _Writer:
     def _string(self, text: str, indent: int) -> str:
         """The text as strings: on the keyword's line if it has one line and fits, else below an empty one."""
         pieces = [escape(piece) for piece in _PIECE.findall(text)]
-        fits = not self._wraps or indent + len(escape(text)) + 2 <= _COLUMNS
-        if len(pieces) <= 1 and fits:
-            return f'"{"".join(pieces)}"'
+        if len(pieces) <= 1:
+            piece = "".join(pieces)
+            if indent + len(piece) + 2 <= _COLUMNS or not self._wraps:
+                return f'"{piece}"'
         lines = [line for piece in pieces for line in (_filled(piece) if self._wraps else (piece,))]
         return self._newline.join(['""', *(f'"{line}"' for line in lines)])
-
-
-def _wraps(entries: tuple[Entry, ...]) -> bool:
-    """Whether the file breaks long lines: whether any string but the last of a text ends within a line."""
-    return any(
-        raw and not raw.endswith("\\n")
-        for entry in entries
-        for quoted in entry.strings
-        for _, raw in quoted.pieces[:-1]
-    )
 
 
 def _filled(piece: str) -> Iterator[str]:

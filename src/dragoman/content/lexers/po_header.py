@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from langcodes import Language
 
 from dragoman.content import locales
-from dragoman.content.lexers.po_entries import Entry, characters, escape
+from dragoman.content.lexers.po_entries import Entry, Form, characters, escape
 from dragoman.kernel.errors import LocaleError
 from dragoman.model.documents import Edit, Span
 
@@ -121,10 +121,10 @@ def _region(tag: str) -> str | None:
 class Header:
     """The fields of a header entry, and the edits that change them. Without an entry there are no fields."""
 
-    def __init__(self, entry: Entry | None, newline: str) -> None:
-        self._entry = entry
+    def __init__(self, text: str, entry: Entry | None, newline: str) -> None:
+        self.entry = entry
         self._newline = newline
-        self.fields = _fields(entry) if entry else []
+        self.fields = _fields(text, entry.forms[0]) if entry else []
 
     def value(self, name: str) -> str:
         """The first field of that name; empty where there is none."""
@@ -140,8 +140,8 @@ class Header:
                 fresh.append(f'"{name}: {escape(value)}\\n"')
             elif field.value != value:
                 edits.append(Edit(field.span, field.lead + escape(value), "metadata", field.name))
-        if fresh and self._entry:
-            form = self._entry.forms[0]
+        if fresh and self.entry:
+            form = self.entry.forms[0]
             if form.text and not form.text.endswith("\n"):
                 edits.append(Edit(Span(form.last - 1, form.last - 1), "\\n", "metadata"))
             text = "".join(self._newline + line for line in fresh)
@@ -149,14 +149,11 @@ class Header:
         return edits
 
 
-def _fields(entry: Entry) -> list[Field]:
+def _fields(text: str, form: Form) -> list[Field]:
     """`Name: value` lines; a value's place begins behind the space that follows the colon."""
     found: list[Field] = []
     line: list[tuple[str, Span]] = []
-    for char, span in [
-        *characters(entry.forms[0]),
-        ("\n", Span(entry.forms[0].last - 1, entry.forms[0].last - 1)),
-    ]:
+    for char, span in [*characters(text, form), ("\n", Span(form.last - 1, form.last - 1))]:
         if char != "\n":
             line.append((char, span))
             continue
