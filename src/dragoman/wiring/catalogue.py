@@ -20,10 +20,15 @@ from dragoman.content.formats.i18next import I18next
 from dragoman.content.formats.json_catalogue import JsonCatalogue
 from dragoman.content.formats.markdown import MarkdownFormat
 from dragoman.content.formats.properties import PropertiesCatalogue
+from dragoman.content.formats.qt_linguist import QtLinguist
+from dragoman.content.formats.rails_yaml import RailsYaml
+from dragoman.content.formats.resx import ResxCatalogue
 from dragoman.content.formats.subrip import SubRip
 from dragoman.content.formats.webvtt import WebVtt
+from dragoman.content.formats.xcstrings import StringCatalogue
 from dragoman.content.formats.xliff1 import Xliff1
 from dragoman.content.formats.xliff2 import Xliff2
+from dragoman.content.formats.yaml_catalogue import YamlCatalogue
 from dragoman.kernel.errors import SettingsError
 from dragoman.model.contracts import Format, Provider
 from dragoman.providers.apertium import ApertiumProvider, installed_pairs
@@ -42,15 +47,20 @@ def formats() -> Sequence[Format]:
     """Every file format, the more particular first."""
     return (
         GettextCatalogue(),
+        QtLinguist(),
         Xliff2(),
         Xliff1(),
         AppleStrings(),
         PropertiesCatalogue(),
+        ResxCatalogue(),
         ArbCatalogue(),
         ChromeMessages(),
         FormatJs(),
         I18next(),
+        StringCatalogue(),
         JsonCatalogue(),
+        RailsYaml(),
+        YamlCatalogue(),
         MarkdownFormat(),
         MarkdownFormat(mdx=True),
         HtmlDocument(),

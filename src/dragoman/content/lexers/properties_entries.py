@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dragoman.content.lexers.escaping_habits import habits
 from dragoman.content.spans import line_at, line_spans
 from dragoman.kernel.errors import DocumentError
 
@@ -84,9 +85,7 @@ class Spelling:
     ) -> None:
         """By the file's raw values; `elsewhere` are another's, for characters that this one does not have."""
         self._encoding = "ascii" if ascii_only else encoding
-        own, plain = _habits(raws)
-        others, _ = _habits(elsewhere)
-        self._own = {char: form for char, form in others.items() if char not in plain} | own | _MUST
+        self._own = habits(raws, elsewhere, _ESCAPE, unescape) | _MUST
         self._upper = any(form != form.lower() for form in self._own.values())
 
     def raw(self, text: str) -> str:
@@ -118,20 +117,6 @@ class Spelling:
         units = char.encode("utf-16-be", "surrogatepass").hex()
         units = units.upper() if self._upper else units
         return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
-def _habits(raws: Iterable[str]) -> tuple[dict[str, str], set[str]]:
-    """Characters that stand escaped only, each in one way, with that way; and those that stand plain."""
-    forms: dict[str, set[str]] = {}
-    plain: set[str] = set()
-    for raw in raws:
-        plain.update(_ESCAPE.sub("", raw))
-        for match in _ESCAPE.finditer(raw):
-            forms.setdefault(_unescaped(match), set()).add(match[0])
-    left_out = plain | {"", " "}
-    return {
-        char: min(found) for char, found in forms.items() if len(found) == 1 and char not in left_out
-    }, plain
 
 
 def _entry(text: str, lead: int, line: tuple[int, int, int], note: str) -> Entry:
