@@ -87,6 +87,7 @@ _TABLES: Mapping[Syntax, tuple[tuple[str, str], ...]] = {
     ),
     "printf": (
         ("percent", _PERCENT),
+        ("apple", r"%(?:\d{1,2}\$)?(?:#@\w+@|arg(?![A-Za-z]))"),
         ("printf", rf"(?<!\d)%{_PRINTF}|(?<=\d)%{_PRINTF}(?![A-Za-z])"),
         ("qt", r"(?<!\d)%L?[1-9]\d?(?![\d$%])"),
         *_EVERYWHERE,
