@@ -49,6 +49,10 @@ class Settings(BaseSettings):
     workspace: str = "default"
     project: str = ""
     source_locale: str = "en"
+    locales: tuple[str, ...] = ()
+    """What `translate` translates into when no locale is named."""
+    sources: tuple[str, ...] = ()
+    """Files and folders that `translate` looks at when no path is named, from the root."""
     database_url: str = ""
     """Empty: the SQLite file in the state folder."""
     state_folder: Path = Path(STATE_FOLDER)

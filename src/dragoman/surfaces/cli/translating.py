@@ -78,14 +78,19 @@ def plan(settings: Settings, asked: Asked) -> Order:
     _refuse_choice("--mode", asked.mode, MODES)
     _refuse_choice("--on-unknown", asked.on_unknown, ("", "resend", "resend:unlimited", "hold"))
     source_locale = _locale(asked.source_locale or settings.source_locale, "--from")
-    targets = sorted({_locale(locale, "--to") for locale in asked.locales})
+    targets = sorted({_locale(locale, "--to") for locale in asked.locales or settings.locales})
+    paths = [Path(path) for path in asked.paths] or [settings.root / path for path in settings.sources]
+    if not paths:
+        raise CallerError(
+            "no file or folder is named, and dragoman.toml has no `sources`", "empty_request", "PATH"
+        )
     if not targets:
         raise CallerError("no target locale is named", "empty_request", place="--to")
     if source_locale in targets:
         raise CallerError(f"{source_locale} is the source locale", "source_is_target", place="--to")
     provider, _, model = (asked.provider or default_provider(settings)).partition(":")
     _refuse_provider(settings, provider, asked.base_url)
-    found = find_sources(settings, [Path(path) for path in asked.paths], asked.out, source_locale, targets)
+    found = find_sources(settings, paths, asked.out, source_locale, targets)
     frozen = {
         "source_locale": source_locale,
         "mode": asked.mode,
