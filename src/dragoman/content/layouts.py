@@ -81,6 +81,20 @@ def output_path(filled: str, locale: str, spelled: str = "") -> str:
     return path
 
 
+def standing(filled: str, names: Names) -> tuple[str, ...]:
+    """The locales that a template's tree has a file or folder for, sorted by name."""
+    shape = posixpath.normpath(filled.format(**dict.fromkeys((*_SPELLED, "spelled"), _HOLE)))
+    before, hole, behind = shape.partition(_HOLE)
+    folder, _, start = before.rpartition("/")
+    end = re.split(f"[/{_HOLE}]", behind)[0]
+    found: list[str] = []
+    for name in sorted(names(folder)) if hole else ():
+        if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end):
+            spelled = name[len(start) : len(name) - len(end)]
+            found.append(locales.spelled_locale(spelled) or _folder_locale(f"values-{spelled}")[0])
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
 class Translations:
     """Recognises the translations of documents by their templates, in whatever locale they are."""
 

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_LONE_HITS_MIN = 2
+"""Different small words of the feared language that are enough where the expected one has none at all."""
 _HITS_MIN = 3
 _STRANGER_HITS_MIN = 4
 
@@ -159,7 +161,7 @@ def winner(text: str, expected: str, feared: str) -> str:
 
     `feared` is the language that it may have been left in, which less evidence is enough for.
     """
-    wanted = _SAME.get(expected, expected)
+    wanted, left_in = _SAME.get(expected, expected), _SAME.get(feared, feared)
     if wanted not in _FUNCTION_WORDS:
         return ""
     words = Counter(word.replace("’", "'") for word in _WORD.findall(text.lower()))
@@ -171,7 +173,7 @@ def winner(text: str, expected: str, feared: str) -> str:
             continue
         met = {word: count for word, count in words.items() if word in listed and word not in own}
         score = sum(met.values())
-        needed = _HITS_MIN if name == _SAME.get(feared, feared) else _STRANGER_HITS_MIN
+        needed = (_HITS_MIN if hits else _LONE_HITS_MIN) if name == left_in else _STRANGER_HITS_MIN
         enough = len(met) >= needed and 6 * score >= sum(words.values())
         if enough and score > 3 * hits and score > most:
             best, most = name, score

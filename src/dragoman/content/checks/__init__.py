@@ -27,15 +27,16 @@ def check(
     glossary: Sequence[tuple[str, str]] = (),
     kept: Sequence[str] = (),
     category: str = "",
+    other: str = "",
 ) -> tuple[Finding, ...]:
     """Everything that is wrong with a translation, errors first. `max_length` counts characters.
 
     `glossary` holds terms and their translations, `kept` terms that are not translated; `category` says which
-    plural form the two texts are.
+    plural form the two texts are, `other` the source's form for most numbers.
     """
     pair = Pair(
         source, target, syntax, source_locale, target_locale,
-        max_length, tuple(glossary), tuple(kept), category,
+        max_length, tuple(glossary), tuple(kept), category, other,
     )  # fmt: skip
     blank = tuple(empty(pair))
     if blank or not source.strip():

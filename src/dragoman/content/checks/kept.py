@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import unescape
 
 from dragoman.content import locales
@@ -15,6 +15,7 @@ from dragoman.content.checks.pair import FEW_NUMBERS, Finding, Pair, Severity, l
 from dragoman.content.figures import changed_figures
 from dragoman.content.plurals import icu_gaps, is_well_formed, split_icu, target_sentences
 from dragoman.content.tokens import Family, Token, keeps_order, tokens
+from dragoman.model.documents import Syntax
 
 
 def placeholders(pair: Pair) -> Iterator[Finding]:
@@ -26,10 +27,12 @@ def placeholders(pair: Pair) -> Iterator[Finding]:
             yield from _icu_sentences(pair)
         return
     lost, more = _compared(pair, "placeholder", _raw)
+    more = _without_those_at_hand(pair, more)
     if pair.may_spell_number and len(lost) == 1 and not more:
         return
     if lost or more:
-        yield Finding("placeholders", "error", _told(lost, more), lost)
+        severity: Severity = "warning" if _is_pattern(pair) else "error"
+        yield Finding("placeholders", severity, _told(lost, more), lost)
     bound = [
         [token.raw for token in side if keeps_order(token, pair.syntax)]
         for side in (pair.source_tokens, pair.target_tokens)
@@ -37,6 +40,23 @@ def placeholders(pair: Pair) -> Iterator[Finding]:
     if bound[0] != bound[1] and Counter(bound[0]) == Counter(bound[1]):
         order = " ".join(bound[0])
         yield Finding("placeholders", "error", f"Arguments without numbers changed order: {order}.")
+
+
+def _without_those_at_hand(pair: Pair, more: tuple[str, ...]) -> tuple[str, ...]:
+    """Added placeholders, but for those that the framework or the plural's other forms give."""
+    if not more:
+        return ()
+    at_hand = _AT_HAND.get(pair.syntax, frozenset())
+    if pair.category:
+        at_hand |= {token.raw for token in tokens(pair.other, pair.syntax) if token.family == "placeholder"}
+    return tuple(raw for raw in more if raw not in at_hand)
+
+
+def _is_pattern(pair: Pair) -> bool:
+    """Whether the source is a date's or number's pattern (`%B %d, %Y`): each locale has its own."""
+    if pair.syntax not in _PATTERN_SYNTAXES or not _DIRECTIVE.search(pair.source):
+        return False
+    return not any(map(str.isalpha, _DIRECTIVE.sub("", pair.source)))
 
 
 def _icu_sentences(pair: Pair) -> Iterator[Finding]:
@@ -83,6 +103,7 @@ def icu(pair: Pair) -> Iterator[Finding]:
 def markup(pair: Pair) -> Iterator[Finding]:
     """Tags with their attributes, links, code, shortcodes: the same ones, as often as in the source."""
     yield from _same(pair, "markup", "tag", _tag_shape)
+    yield from _same(pair, "markup", "tag", _line_break, "warning")
     yield from _links(pair)
     yield from _same(pair, "markup", "code", _raw)
     yield from _same(pair, "markup", "shortcode", _raw)
@@ -118,8 +139,11 @@ def _nesting(pair: Pair) -> Iterator[Finding]:
 
 
 def addresses(pair: Pair) -> Iterator[Finding]:
-    """URLs and mail addresses, letter by letter."""
-    yield from _same(pair, "addresses", "url", _raw)
+    """URLs and mail addresses, letter by letter; a sample (`name@example.com`) may be made a local one."""
+    lost, more = _compared(pair, "url", _raw)
+    if lost or more:
+        samples = bool(lost) and all(map(_SAMPLE_ADDRESS.search, lost))
+        yield Finding("addresses", "warning" if samples else "error", _told(lost, more), lost)
 
 
 def numbers(pair: Pair) -> Iterator[Finding]:
@@ -142,7 +166,7 @@ def controls(pair: Pair) -> Iterator[Finding]:
         return
     lost, more = _difference(Counter(wanted), Counter(found))
     if more:
-        usual = locales.direction(pair.target_locale) == "rtl" and set(more) <= _DIRECTION_MARKS
+        usual = locales.direction(pair.target_locale) == "rtl" and set(more) <= _USUAL_DIRECTIONS
         severity: Severity = "warning" if usual else "error"
         yield Finding("controls", severity, f"Control or direction characters were added: {_named(more)}.")
     elif lost:
@@ -160,7 +184,16 @@ _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffd\ufffe\uffff]"
     "|[\ud800-\udfff]"
 )
-_DIRECTION_MARKS = frozenset("\u061c\u200e\u200f")
+_USUAL_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069")
+"""Marks, embeddings and isolates; an override (U+202D, U+202E) is none."""
+_AT_HAND: Mapping[Syntax, frozenset[str]] = {
+    "ruby": frozenset(("%{attribute}", "%{model}", "%{value}", "%{count}")),
+}
+"""Placeholders that a framework fills in wherever they stand: Rails does in its messages of errors."""
+_PATTERN_SYNTAXES: frozenset[Syntax] = frozenset(("ruby", "none"))
+_DIRECTIVE = re.compile(r"%[-0^#:]?[A-Za-z]")
+_SAMPLE_ADDRESS = re.compile(r"[@/.]example\.(?:com|org|net)\b|\.example\b", re.IGNORECASE)
+_LINE_BREAK = re.compile(r"<(?:br|wbr)\s*/?>", re.IGNORECASE)
 _BROKEN_BY_ZERO_WIDTH_SPACE = frozenset(("th", "lo", "km", "my", "bo", "dz"))
 """Languages without spaces between words, whose lines break at U+200B."""
 _SPOKEN_ATTRIBUTES = re.compile(
@@ -172,7 +205,14 @@ def _raw(token: Token) -> str:
     return token.raw
 
 
+def _line_break(token: Token) -> str:
+    return token.raw if _LINE_BREAK.fullmatch(token.raw) else ""
+
+
 def _tag_shape(token: Token) -> str:
+    """What must be equal of a tag; a line break is a matter of layout."""
+    if _LINE_BREAK.fullmatch(token.raw):
+        return ""
     return _SPOKEN_ATTRIBUTES.sub(r"\1…", token.raw)
 
 

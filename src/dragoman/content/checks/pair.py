@@ -35,7 +35,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Pair:
-    """A source text and its translation. `category` is the plural form that they are, empty for none."""
+    """A source text and its translation.
+
+    `category` is the plural form that they are, empty for none; `other` is then the source's form for most
+    numbers, whose placeholders are at hand in every form.
+    """
 
     source: str
     target: str
@@ -47,6 +51,7 @@ class Pair:
     kept: tuple[str, ...] = ()
     """Terms that are not translated."""
     category: str = ""
+    other: str = ""
 
     @cached_property
     def source_tokens(self) -> tuple[Token, ...]:

@@ -16,9 +16,11 @@ from dragoman.content.checks.pair import GAP, Finding, Pair, Severity, language
 def empty(pair: Pair) -> Iterator[Finding]:
     """Something for something, nothing for nothing."""
     if pair.source.strip() and not pair.target.strip():
-        yield Finding("empty", "error", "The translation is empty.")
+        severity: Severity = "error" if any(map(str.isalnum, pair.source)) else "warning"
+        yield Finding("empty", severity, "The translation is empty.")
     elif not pair.source.strip() and pair.target != pair.source:
-        yield Finding("empty", "error", "The source is blank, and must stay as it is.")
+        severity = "error" if pair.target.strip() else "warning"
+        yield Finding("empty", severity, "The source is blank, and must stay as it is.")
 
 
 def untranslated(pair: Pair) -> Iterator[Finding]:
@@ -57,8 +59,8 @@ def width(words: str) -> int:
 
 def punctuation(pair: Pair) -> Iterator[Finding]:
     """The last sign: `.` may be `。`, a Greek `?` is `;`, Thai ends with nothing; Spanish opens `¿`."""
-    source = _ending(pair.source_words, pair.source_locale)
-    target = _ending(pair.target_words, pair.target_locale)
+    source = _ending(pair.source_phrases, pair.source_locale)
+    target = _ending(pair.target_phrases, pair.target_locale)
     free = _FREE_ENDINGS.get(language(pair.target_locale), frozenset())
     if source != target and not {source, target} <= free | {""}:
         shown = " and ".join(repr(sign) if sign else "no sign" for sign in (source, target))

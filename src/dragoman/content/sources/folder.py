@@ -146,6 +146,14 @@ def find(
     return finding.found(target_locales)
 
 
+def listed(root: Path, paths: Sequence[Path], formats: Sequence[Format]) -> tuple[str, ...]:
+    """Every document under PATHs, source or translation. Raises `CallerError` path_not_found."""
+    finding = _Finding(root, formats, "", "")
+    for path in paths:
+        finding.take(path)
+    return tuple(finding.candidates)
+
+
 class _Finding:
     """One search: the candidates in order, each with the folder that it was found under."""
 
@@ -194,6 +202,11 @@ class _Finding:
         except OSError:
             return True  # reading it will say why it cannot be read
         return any(form.detect(reference, head) for form in self._formats)
+
+    @property
+    def candidates(self) -> Collection[str]:
+        """Every file that was taken."""
+        return self._bases
 
     def found(self, target_locales: Sequence[str]) -> Found:
         """Leave out what is a translation, and refuse outputs that would meet."""

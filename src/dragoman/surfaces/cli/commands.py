@@ -37,6 +37,7 @@ def build_cli(build_server: Build) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     _add_translate(cli)
+    _add_check(cli)
     _add_manifest_commands(cli)
     _add_processes(cli, build_server)
     _add_upkeep(cli)
@@ -48,8 +49,13 @@ def run(work: Work, as_json: bool = False, **flags: Any) -> None:
     from dragoman.wiring.settings import load
 
     chosen = {name: value for name, value in flags.items() if value not in (None, "")}
+    told(lambda: asyncio.run(work(load(Path.cwd(), **chosen))), as_json)
+
+
+def told(work: Callable[[], int], as_json: bool) -> None:
+    """Run one command to its exit code; what goes wrong is told as it goes for all commands."""
     try:
-        code = asyncio.run(work(load(Path.cwd(), **chosen)))
+        code = work()
     except DragomanError as error:
         from dragoman.surfaces.cli.telling import tell_error
 
@@ -63,8 +69,13 @@ def run(work: Work, as_json: bool = False, **flags: Any) -> None:
 def _add_translate(cli: typer.Typer) -> None:
     @cli.command()
     def translate(
-        paths: Annotated[list[str], typer.Argument(help="Files or folders.", metavar="PATH…")],
-        to: Annotated[list[str], typer.Option("--to", help="Target locales, e.g. fr,de.")],
+        paths: Annotated[
+            list[str] | None,
+            typer.Argument(help="Files or folders; `sources` of dragoman.toml when absent.", metavar="PATH…"),
+        ] = None,
+        to: Annotated[
+            list[str] | None, typer.Option("--to", help="Target locales, e.g. fr,de; `locales` when absent.")
+        ] = None,
         source: Annotated[str, typer.Option("--from", help="Source locale.")] = "",
         out: Annotated[
             str,
@@ -94,8 +105,8 @@ def _add_translate(cli: typer.Typer) -> None:
         from dragoman.surfaces.cli.typed import Asked
 
         asked = Asked(
-            paths=tuple(paths),
-            locales=tuple(locale.strip() for chosen in to for locale in chosen.split(",") if locale.strip()),
+            paths=tuple(paths or ()),
+            locales=_split(to),
             source_locale=source,
             out=out,
             provider=provider,
@@ -109,6 +120,38 @@ def _add_translate(cli: typer.Typer) -> None:
             database_url=db,
         )
         run(lambda settings: translating.translate(settings, asked), as_json, database_url=db)
+
+
+def _split(to: list[str] | None) -> tuple[str, ...]:
+    """`--to fr,de --to es` as its parts."""
+    return tuple(locale.strip() for chosen in to or () for locale in chosen.split(",") if locale.strip())
+
+
+def _add_check(cli: typer.Typer) -> None:
+    @cli.command()
+    def check(
+        paths: Annotated[list[str], typer.Argument(help="Files or folders.", metavar="PATH…")],
+        to: Annotated[
+            list[str] | None, typer.Option("--to", help="Only these target locales, e.g. fr,de.")
+        ] = None,
+        source: Annotated[str, typer.Option("--from", help="Source locale.")] = "",
+        out: Annotated[
+            str,
+            typer.Option(
+                help="Where translations lie: {locale} {path} {dir} {stem} {ext}.", metavar="PATTERN"
+            ),
+        ] = "",
+        form: Annotated[str, typer.Option("--format", help="text, json or sarif.")] = "text",
+        errors_only: Annotated[bool, typer.Option("--errors-only", help="Leave out warnings.")] = False,
+        fail_on: Annotated[
+            str, typer.Option(help="What makes the exit code 3: error, warning or never.")
+        ] = "error",
+    ) -> None:
+        """Check the translations that stand already; calls nobody, writes nothing."""
+        from dragoman.surfaces.cli import checking
+
+        wanted = checking.Wanted(tuple(paths), _split(to or []), source, out, form, errors_only, fail_on)
+        run(lambda settings: checking.check(settings, wanted), form == "json")
 
 
 def _add_manifest_commands(cli: typer.Typer) -> None:
@@ -184,6 +227,21 @@ def _add_processes(cli: typer.Typer, build_server: Build) -> None:
 
 
 def _add_upkeep(cli: typer.Typer) -> None:
+    @cli.command()
+    def init(
+        source: Annotated[str, typer.Option("--from", help="Source locale; found when absent.")] = "",
+        to: Annotated[list[str] | None, typer.Option("--to", help="Target locales, e.g. fr,de.")] = None,
+        yes: Annotated[bool, typer.Option("--yes", help="Ask nothing.")] = False,
+        as_json: AsJson = False,
+    ) -> None:
+        """Write dragoman.toml from what the folder holds: formats, layouts, locales."""
+        from dragoman.surfaces.cli import starting
+
+        def start() -> int:
+            return starting.init(Path.cwd(), source, _split(to), yes, as_json)
+
+        told(start, as_json)
+
     tokens = typer.Typer(help="Tokens for the HTTP API.", no_args_is_help=True)
     cli.add_typer(tokens, name="tokens")
 
