@@ -12,13 +12,16 @@ from dragoman.content import locales
 from dragoman.content.formats.apple_strings import AppleStrings
 from dragoman.content.formats.arb import ArbCatalogue
 from dragoman.content.formats.chrome_messages import ChromeMessages
+from dragoman.content.formats.contentful import ContentfulRichText
 from dragoman.content.formats.csv_table import CsvTable
 from dragoman.content.formats.formatjs import FormatJs
 from dragoman.content.formats.gettext import GettextCatalogue
 from dragoman.content.formats.html_document import HtmlDocument
 from dragoman.content.formats.i18next import I18next
 from dragoman.content.formats.json_catalogue import JsonCatalogue
-from dragoman.content.formats.markdown import MarkdownFormat
+from dragoman.content.formats.lexical import LexicalDocument
+from dragoman.content.formats.markdown import SHORTCODE_TEXTS, MarkdownFormat
+from dragoman.content.formats.portable_text import PortableText
 from dragoman.content.formats.properties import PropertiesCatalogue
 from dragoman.content.formats.qt_linguist import QtLinguist
 from dragoman.content.formats.rails_yaml import RailsYaml
@@ -53,6 +56,9 @@ def formats() -> Sequence[Format]:
         AppleStrings(),
         PropertiesCatalogue(),
         ResxCatalogue(),
+        LexicalDocument(),
+        PortableText(),
+        ContentfulRichText(),
         ArbCatalogue(),
         ChromeMessages(),
         FormatJs(),
@@ -61,8 +67,8 @@ def formats() -> Sequence[Format]:
         JsonCatalogue(),
         RailsYaml(),
         YamlCatalogue(),
-        MarkdownFormat(),
-        MarkdownFormat(mdx=True),
+        MarkdownFormat(shortcode_texts=SHORTCODE_TEXTS),
+        MarkdownFormat(mdx=True, shortcode_texts=SHORTCODE_TEXTS),
         HtmlDocument(),
         SubRip(),
         WebVtt(),

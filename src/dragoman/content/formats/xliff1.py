@@ -24,8 +24,8 @@ from dragoman.content.lexers.bilingual import (
     Pair,
     Unit,
     document,
-    write,
 )
+from dragoman.content.lexers.bilingual_filling import write
 from dragoman.content.lexers.bilingual_rereading import complaint, local, tree
 from dragoman.content.lexers.xml_edits import Names, step
 from dragoman.content.lexers.xml_places import Element

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from lxml import etree
 
 from dragoman.content.lexers import xml_places
-from dragoman.content.lexers.bilingual import Catalogue, Declaration, Group, Mark, Pair, Unit, document, write
+from dragoman.content.lexers.bilingual import Catalogue, Declaration, Group, Mark, Pair, Unit, document
+from dragoman.content.lexers.bilingual_filling import write
 from dragoman.content.lexers.bilingual_rereading import complaint, local, tree
 from dragoman.content.lexers.xml_edits import Names, step
 from dragoman.content.lexers.xml_places import Element

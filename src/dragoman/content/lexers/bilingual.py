@@ -1,35 +1,28 @@
 """Bilingual XML of any dialect: sources with their translations beside them, and the edits that fill those.
 
-Promises that only translations change, and what must follow them: the attributes that say how far they are,
-and in which language. What stands in a file that declares another language counts for nothing and is blanked.
-Members locate; this reads, fills and grows what they found. Knows no dialect.
+Promises blocks that read alike whichever member located them, and that what stands in a file which declares
+another language counts for nothing. `bilingual_filling` writes. Knows no dialect but the plain one.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import islice, takewhile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import cast
 
 from dragoman.content.lexers.xml_edits import declares as _declares
 from dragoman.content.lexers.xml_edits import (
     fill,
     has_markup,
-    lead_of,
-    put_attribute,
     read_inner,
-    spelled,
     syntax_of,
 )
 from dragoman.content.lexers.xml_places import Element, escaped
-from dragoman.content.spans import newline_of, splice
 from dragoman.kernel.errors import DragomanError
-from dragoman.model.documents import Block, BlockState, Document, Edit, Role, Span, Syntax, Text, Writing
+from dragoman.model.documents import Block, BlockState, Document, Edit, Role, Span, Syntax, Text
 
-_UNFINISHED = ("untranslated", "fuzzy")
+Spell = Callable[[str], str]
+"""A text as raw content of its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +33,6 @@ class Mark:
     name: str
     done: str | None
     bare: str | None
-
-
-_Said = tuple[Mark, str, str | None]
-"""A mark, the key that it changes for, and what it says then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +48,7 @@ class Pair:
     context: str = ""
     max_length: int | None = None
     marks: tuple[Mark, ...] = ()
+    plural: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +91,8 @@ class Declaration:
     name: str
     behind: str
     groups: frozenset[str]
+    separator: str = "-"
+    """What it writes between language and region."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,33 +104,69 @@ class Catalogue:
     declarations: tuple[Declaration, ...]
 
 
-def document(name: str, text: str, found: Catalogue, role: Role, locale: str) -> Document:
+class Dialect:
+    """How one text is held by its element: here as its content. A dialect with plurals overrides this."""
+
+    syntax: Syntax | None = None
+    """Of all texts, raw or not; None where each file shows it, and raw markup is `html`."""
+
+    def original(self, text: str, pair: Pair, markup: bool) -> Text:
+        """The source."""
+        return read_inner(text, pair.source, markup)
+
+    def standing(self, text: str, pair: Pair, markup: bool, locale: str) -> Text:
+        """The translation that stands in the target."""
+        return read_inner(text, pair.target, markup) if pair.target else self.nothing(pair, locale)
+
+    def nothing(self, pair: Pair, locale: str) -> Text:
+        """What a target reads as that is missing, or empty."""
+        return ""
+
+    def asked(self, pair: Pair, value: Text, locale: str) -> Text:
+        """What a translation will read as. Raises `DragomanError` for one of the wrong kind."""
+        if isinstance(value, str):
+            return value
+        raise DragomanError(
+            f"{pair.key!r} is one text, and its translation has plural forms", "verify_failed"
+        )
+
+    def filled(self, text: str, pair: Pair, target: Element, value: Text, spell: Spell) -> Iterator[Edit]:
+        """The edits that put a value, as `asked` gave it, into a target."""
+        raw = spell(str(value))
+        if raw != text[target.inner.start : target.inner.end]:
+            yield fill(text, target, raw, "value", pair.key)
+
+    def blanked(self, text: str, pair: Pair, target: Element) -> Iterator[Edit]:
+        """The edits after which a target is empty."""
+        if target.inner.start < target.inner.end:
+            yield Edit(target.inner, "", "removal", pair.key)
+
+    def fresh(self, text: str, pair: Pair, value: Text, lead: str, locale: str, spell: Spell) -> str:
+        """A new target on a line that begins with `lead`."""
+        opening, closing = target_tags(pair.source, locale)
+        return f"{opening}{spell(str(value))}{closing}"
+
+
+PLAIN = Dialect()
+
+
+def document(
+    name: str, text: str, found: Catalogue, role: Role, locale: str, dialect: Dialect = PLAIN
+) -> Document:
     """The blocks of a located file, by role the sources or the translations."""
-    plain = [
-        read_inner(text, pair.source, False)
-        for unit in found.units
-        for pair in unit.pairs
-        if not has_markup(text, pair.source)
-    ]
-    syntax = syntax_of(plain)
+    pairs = [(unit, pair, has_markup(text, pair.source)) for unit in found.units for pair in unit.pairs]
+    plain = [read_inner(text, pair.source, markup=False) for _, pair, markup in pairs if not markup]
+    syntax = dialect.syntax or syntax_of(plain)
     blocks = tuple(
-        _block(text, unit, pair, role, locale, syntax) for unit in found.units for pair in unit.pairs
+        _block(
+            pair,
+            dialect.original(text, pair, markup),
+            standing(dialect, text, unit, pair, markup, locale) if role == "target" else None,
+            "html" if markup and not dialect.syntax else syntax,
+        )
+        for unit, pair, markup in pairs
     )
     return Document(name, text, blocks, role, locale, extras={"catalogue": found})
-
-
-def write(base: Document, source: Document, translations: Mapping[str, Text], locale: str) -> Writing:
-    """Fill translations into a base; in a target also insert the units that it lacks."""
-    values = {key: _plain(key, value) for key, value in translations.items()}
-    filling = _Filling(base, source, values, locale)
-    edits = filling.all_edits()
-    if base.role == "target":
-        growth = _Growth(filling, _Filling(source, source, values, locale))
-        edits += growth.edits()
-    edits.sort(key=_place)
-    known = {block.key for block in source.blocks}.union(filling.removed)
-    lost = tuple(block.key for block in base.blocks if block.key not in known)
-    return Writing(splice(base.text, edits), tuple(edits), lost, filling.written, tuple(filling.removed))
 
 
 def catalogue_of(document: Document) -> Catalogue:
@@ -146,7 +174,7 @@ def catalogue_of(document: Document) -> Catalogue:
     return cast(Catalogue, document.extras["catalogue"])
 
 
-def target_tag(text: str, source: Element, locale: str) -> tuple[str, str]:
+def target_tags(source: Element, locale: str) -> tuple[str, str]:
     """The tags of a new target: like its source's, which may say its language and its space."""
     name = source.name[: len(source.name) - len(source.local)] + "target"
     kept = {"xml:lang": locale, "xml:space": source.attributes.get("xml:space", "")}
@@ -158,290 +186,35 @@ def target_tag(text: str, source: Element, locale: str) -> tuple[str, str]:
     return f"<{name}{attributes}>", f"</{name}>"
 
 
-def _block(text: str, unit: Unit, pair: Pair, role: Role, locale: str, syntax: Syntax) -> Block:
-    markup = has_markup(text, pair.source)
-    value = original = read_inner(text, pair.source, markup)
-    span, state = pair.source.inner, cast(BlockState, "")
-    if role == "target":
-        value = _standing(text, unit, pair, markup, locale)
+def _block(pair: Pair, original: Text, standing: Text | None, syntax: Syntax) -> Block:
+    """As source, or with a `standing` translation as target."""
+    value, span, state = original, pair.source.inner, cast(BlockState, "")
+    if standing is not None:
         behind = pair.behind.whole.end
-        span = pair.target.inner if pair.target else Span(behind, behind)
-        empty = original.strip() and not value.strip()
-        state = "untranslated" if empty else pair.state if value else ""
+        value, span = standing, pair.target.inner if pair.target else Span(behind, behind)
+        bare = any(map(str.strip, forms_of(original))) and not all(map(str.strip, forms_of(value)))
+        state = "untranslated" if bare else pair.state if any(forms_of(value)) else ""
+    plural = None if isinstance(value, str) else value
     return Block(
         pair.key,
-        value,
+        next(iter(forms_of(value)), ""),
         (span,),
-        syntax="html" if markup else syntax,
-        note=pair.note,
-        context=pair.context,
-        max_length=pair.max_length,
-        state=state,
+        plural,
+        syntax,
+        pair.note,
+        pair.context,
+        pair.max_length,
+        state,
     )
 
 
-def _standing(text: str, unit: Unit, pair: Pair, markup: bool, locale: str) -> str:
+def forms_of(value: Text) -> tuple[str, ...]:
+    """The text, or every form of a plural."""
+    return (value,) if isinstance(value, str) else tuple(value.values())
+
+
+def standing(dialect: Dialect, text: str, unit: Unit, pair: Pair, markup: bool, locale: str) -> Text:
+    """What counts as the translation that a unit has: nothing where it is in another language."""
     if pair.target is None or (unit.language and not _declares(unit.language, locale)):
-        return ""
-    return read_inner(text, pair.target, markup)
-
-
-def _plain(key: str, value: Text) -> str:
-    if isinstance(value, str):
-        return value
-    raise DragomanError(f"{key!r} is one text, and its translation has plural forms", "verify_failed")
-
-
-class _Filling:
-    """The edits of one write inside the units that stand."""
-
-    def __init__(self, base: Document, source: Document, values: Mapping[str, str], locale: str) -> None:
-        self.text, self.role = base.text, base.role
-        self.found = catalogue_of(base)
-        self.newline = newline_of(base.text)
-        self._values, self._locale = values, locale
-        self._source = source
-        self._fresh = {unit.key: unit for unit in catalogue_of(source).units}
-        self.written: dict[str, Text] = {}
-        self.removed: list[str] = []
-
-    def all_edits(self) -> list[Edit]:
-        return [*self._declared(), *(edit for unit in self.found.units for edit in self.unit_edits(unit))]
-
-    def has_values(self, unit: Unit) -> bool:
-        return any(pair.key in self._values for pair in unit.pairs)
-
-    def same_shape(self, unit: Unit) -> bool:
-        """Whether a unit has the segments that the source has for it, or the source does not know it."""
-        fresh = self._fresh.get(unit.key)
-        return fresh is None or (
-            [pair.key for pair in fresh.pairs] == [pair.key for pair in unit.pairs]
-            and len(fresh.sources) == len(unit.sources)
-        )
-
-    def after(self, unit: Unit) -> dict[str, Text]:
-        """What a unit reads as when its edits are made."""
-        return {
-            pair.key: self._values.get(
-                pair.key,
-                ""
-                if self._blanks(unit)
-                else _standing(self.text, unit, pair, has_markup(self.text, pair.source), self._locale),
-            )
-            for pair in unit.pairs
-        }
-
-    def _declared(self) -> Iterator[Edit]:
-        """The target language, wherever another is declared or, for a translation of ours, none."""
-        ours = {unit.group for unit in self.found.units if self.has_values(unit)}
-        for place in self.found.declarations:
-            said = place.element.attributes.get(place.name, "").strip()
-            needed = bool(said) or self.role == "source" or bool(ours & place.groups)
-            if needed and not (said and _declares(said, self._locale)):
-                yield from put_attribute(
-                    self.text, place.element, place.name, self._locale, behind=place.behind
-                )
-
-    def _blanks(self, unit: Unit) -> bool:
-        """Whether what stands in a unit is no translation into our locale."""
-        if unit.language:
-            return not _declares(unit.language, self._locale)
-        return self.role == "source"
-
-    def unit_edits(self, unit: Unit) -> Iterator[Edit]:
-        if not self.same_shape(unit) and self.has_values(self._fresh[unit.key]):
-            return  # it is replaced as a whole
-        blanks, asked = self._blanks(unit), self.has_values(unit)
-        if asked:
-            yield from self._followed(unit)
-        done: list[_Said] = []
-        bare: list[_Said] = []
-        for pair in unit.pairs:
-            marks = [*pair.marks, *self._language(unit.holder or pair.target)]
-            standing = _standing(self.text, unit, pair, self._markup(unit, pair), self._locale)
-            value = self._values.get(pair.key)
-            if value is not None:
-                self.written[pair.key] = value
-                if blanks or value != standing or pair.state in _UNFINISHED:
-                    done += ((mark, pair.key, mark.done) for mark in marks)
-                if not unit.frame:
-                    yield from self._filled(unit, pair, value, None if blanks else standing)
-            elif blanks and (pair.target or unit.frame):
-                if standing:
-                    self.written[pair.key] = ""
-                bare += ((mark, pair.key, mark.bare) for mark in marks)
-                if pair.target and not unit.frame and pair.target.inner.start < pair.target.inner.end:
-                    yield Edit(pair.target.inner, "", "removal", pair.key)
-        if unit.frame and (asked or blanks):
-            yield from self._framed(unit, unit.frame)
-        yield from self._marked([*done, *bare])
-
-    def _language(self, target: Element | None) -> Iterator[Mark]:
-        """A target may say its own language."""
-        said = target.attributes.get("xml:lang", "") if target else ""
-        if target and said and not _declares(said, self._locale):
-            yield Mark(target, "xml:lang", self._locale, self._locale)
-
-    def _marked(self, marks: Sequence[_Said]) -> Iterator[Edit]:
-        """Each attribute once: what is done speaks for a unit that is done in part."""
-        seen: set[tuple[int, str]] = set()
-        for mark, key, value in marks:
-            if (mark.element.whole.start, mark.name) not in seen:
-                seen.add((mark.element.whole.start, mark.name))
-                yield from put_attribute(self.text, mark.element, mark.name, value, key)
-
-    def _markup(self, unit: Unit, pair: Pair) -> bool:
-        """How a unit's texts are written: as the source has it, which the unit follows."""
-        fresh = self._fresh.get(unit.key)
-        if fresh and self.has_values(unit) and self.same_shape(unit):
-            twin = next(other for other in fresh.pairs if other.key == pair.key)
-            return has_markup(self._source.text, twin.source)
-        return has_markup(self.text, pair.source)
-
-    def _followed(self, unit: Unit) -> Iterator[Edit]:
-        """The source of a unit that gets a translation is what that was translated from."""
-        fresh = self._fresh.get(unit.key)
-        if fresh is None or self.role == "source":
-            return
-        for old, new in zip(unit.sources, fresh.sources, strict=True):
-            raw = read_inner(self._source.text, new, markup=True)
-            if raw != read_inner(self.text, old, markup=True):
-                key = unit.pairs[0].key
-                yield fill(self.text, old, raw.replace("\n", self.newline), "metadata", key)
-
-    def _filled(self, unit: Unit, pair: Pair, value: str, standing: str | None) -> Iterator[Edit]:
-        if value == standing and (pair.target or not value):
-            return
-        raw = self._spelled(unit, pair, value)
-        if pair.target is None:
-            yield self._inserted(pair.source, pair.behind, raw, pair.key)
-        elif raw != self._raw(pair.target):
-            yield fill(self.text, pair.target, raw, "value", pair.key)
-
-    def _spelled(self, unit: Unit, pair: Pair, value: str) -> str:
-        """A value as the standing translation is written, or where none is, as its source."""
-        like = self._raw(pair.target) if pair.target else ""
-        markup = self._markup(unit, pair)
-        return spelled(value, markup, like if like.strip() else self._raw(pair.source), self.newline)
-
-    def _inserted(self, source: Element, behind: Element, raw: str, key: str) -> Edit:
-        opening, closing = target_tag(self.text, source, self._locale)
-        lead = lead_of(self.text, behind.whole.start)
-        at = Span(behind.whole.end, behind.whole.end)
-        return Edit(at, f"{lead}{opening}{raw}{closing}", "insertion", key)
-
-    def _framed(self, unit: Unit, frame: Frame) -> Iterator[Edit]:
-        """A target with the shape of its segmented source."""
-        key = next((pair.key for pair in unit.pairs if pair.key in self._values), unit.pairs[0].key)
-        raw = ""
-        if self.has_values(unit):
-            after = self.after(unit)
-            inside = [
-                fill(self.text, pair.source, self._spelled(unit, pair, str(after[pair.key])), "value", "")
-                for pair in unit.pairs
-            ]
-            start, end = frame.source.inner.start, frame.source.inner.end
-            raw = splice(self.text[:end], inside)[start:]
-        if frame.target is None:
-            if raw:
-                yield self._inserted(frame.source, frame.source, raw, key)
-        elif raw != self._raw(frame.target):
-            yield fill(self.text, frame.target, raw, "insertion", key)
-
-    def _raw(self, element: Element) -> str:
-        return self.text[element.inner.start : element.inner.end]
-
-
-class _Growth:
-    """Units that the source has and the target lacks or has in another shape, copied with translations."""
-
-    def __init__(self, base: _Filling, source: _Filling) -> None:
-        self._base, self._source = base, source
-        self._standing = {unit.key: unit for unit in base.found.units}
-
-    def edits(self) -> list[Edit]:
-        return [*self._replaced(), *self._new()]
-
-    @cached_property
-    def _edits(self) -> list[Edit]:
-        """What makes the source its own target."""
-        return sorted(self._source.all_edits(), key=_place)
-
-    def _copy(self, element: Element) -> str:
-        """An element of the source as the source's own target would have it."""
-        start, end = element.whole.start, element.whole.end
-        first = bisect_left(self._edits, start, key=lambda edit: edit.span.start)
-        within = [
-            replace(edit, span=Span(edit.span.start - start, edit.span.end - start))
-            for edit in takewhile(lambda edit: edit.span.end <= end, islice(self._edits, first, None))
-        ]
-        piece = splice(self._source.text[start:end], within)
-        return piece.replace("\r\n", "\n").replace("\n", self._base.newline)
-
-    def _replaced(self) -> Iterator[Edit]:
-        for unit in self._source.found.units:
-            old = self._standing.get(unit.key)
-            if old and self._source.has_values(unit) and not self._base.same_shape(old):
-                after = self._source.after(unit)
-                self._base.written.update(after)
-                self._base.removed += [pair.key for pair in old.pairs if pair.key not in after]
-                yield Edit(old.element.whole, self._copy(unit.element), "value", unit.pairs[0].key)
-
-    def _new(self) -> Iterator[Edit]:
-        """Each behind the unit, or the group, that precedes it in the source."""
-        group_before: Element | None = None
-        for name, group in self._source.found.groups.items():
-            units = [unit for unit in self._source.found.units if unit.group == name]
-            if here := self._base.found.groups.get(name):
-                group_before = here.element
-                yield from self._into(here, units)
-            elif any(map(self._source.has_values, units)):
-                for unit in units:
-                    self._base.written.update(self._source.after(unit))
-                yield self._behind(group_before, None, self._copy(group.element), units[0].pairs[0].key)
-
-    def _into(self, group: Group, units: Sequence[Unit]) -> Iterator[Edit]:
-        before: Element | None = None
-        for unit in units:
-            if old := self._standing.get(unit.key):
-                before = old.element
-            elif self._source.has_values(unit):
-                self._base.written.update(self._source.after(unit))
-                yield self._behind(before, group, self._copy(unit.element), unit.pairs[0].key)
-
-    def _behind(self, before: Element | None, group: Group | None, piece: str, key: str) -> Edit:
-        text = self._base.text
-        if before:
-            at = before.whole.end
-            return Edit(Span(at, at), lead_of(text, before.whole.start) + piece, "insertion", key)
-        if group is None:
-            first = next(iter(self._base.found.groups.values()), None)
-            if first is None:
-                raise DragomanError(f"the target has no place for {key!r}", "verify_failed")
-            sibling = first.element
-        else:
-            units = (unit.element for unit in self._base.found.units)
-            inside = next((element for element in units if _within(element, group.body)), None)
-            if inside is None:
-                return self._alone(group.body, piece, key)
-            sibling = inside
-        at = sibling.whole.start
-        return Edit(Span(at, at), piece + lead_of(text, at), "insertion", key)
-
-    def _alone(self, body: Element, piece: str, key: str) -> Edit:
-        """Into an element that has no unit yet, at its end."""
-        text, lead = self._base.text, lead_of(self._base.text, body.whole.start)
-        inner = text[body.inner.start : body.inner.end].rstrip()
-        unit = f"{lead}  {piece}" if lead else piece
-        if body.closed:
-            return fill(text, body, f"{unit}{lead}", "insertion", key)
-        at = body.inner.start + len(inner)
-        return Edit(Span(at, body.inner.end), f"{unit}{lead}", "insertion", key)
-
-
-def _place(edit: Edit) -> tuple[int, int]:
-    return edit.span.start, edit.span.end
-
-
-def _within(element: Element, body: Element) -> bool:
-    return body.whole.start <= element.whole.start and element.whole.end <= body.whole.end
+        return dialect.nothing(pair, locale)
+    return dialect.standing(text, pair, markup, locale)
