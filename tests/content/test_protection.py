@@ -83,6 +83,7 @@ def test_every_text_of_the_corpus_comes_back() -> None:
         ("i18next", "{{n}} $t(key) <0>go</0>", "⟦1⟧ ⟦2⟧ ⟦3⟧go⟦/3⟧",
          {"1": "{{n}}", "2": "$t(key)", "3": "<0>"}),
         ("ruby", "%{count} of %<n>.2f", "⟦1⟧ of ⟦2⟧", {"1": "%{count}", "2": "%<n>.2f"}),
+        ("fluent", 'Say "{ $word }" or { "}" }', 'Say "⟦1⟧" or ⟦2⟧', {"1": "{ $word }", "2": '{ "}" }'}),
         ("fluent", "Hi { $name }, { -brand }", "Hi ⟦1⟧, ⟦2⟧", {"1": "{ $name }", "2": "{ -brand }"}),
         ("html", "a<br>b <em>c</em>", "a⟦1⟧b ⟦2⟧c⟦/2⟧", {"1": "<br>", "2": "<em>"}),
         ("html", "<code>x y</code> <p>z", "⟦1⟧ ⟦2⟧z", {"1": "<code>x y</code>", "2": "<p>"}),

@@ -106,11 +106,15 @@ class _Text:
         """Offset of each opening brace that is closed → offset behind its end; quoted braces are text."""
         ends: dict[int, int] = {}
         stack: list[int] = []
-        for match in _BRACES.get(self.syntax, _BARE_BRACE).finditer(self.text):
+        pattern, at = _BRACES.get(self.syntax, _BARE_BRACE), 0
+        while match := pattern.search(self.text, at):
+            at = match.end()
             if match[0] == "{":
                 stack.append(match.start())
             elif match[0] == "}" and stack:
-                ends[stack.pop()] = match.end()
+                ends[stack.pop()] = at
+            elif match[0][0] == '"' and not stack:
+                at = match.start() + 1  # between placeables a quotation mark is only a sign
         return ends
 
 
