@@ -26,6 +26,7 @@ from dragoman.content.formats.properties import PropertiesCatalogue
 from dragoman.content.formats.qt_linguist import QtLinguist
 from dragoman.content.formats.rails_yaml import RailsYaml
 from dragoman.content.formats.resx import ResxCatalogue
+from dragoman.content.formats.stringsdict import StringsDict
 from dragoman.content.formats.subrip import SubRip
 from dragoman.content.formats.webvtt import WebVtt
 from dragoman.content.formats.xcstrings import StringCatalogue
@@ -64,6 +65,7 @@ def formats() -> Sequence[Format]:
         FormatJs(),
         I18next(),
         StringCatalogue(),
+        StringsDict(),
         JsonCatalogue(),
         RailsYaml(),
         YamlCatalogue(),

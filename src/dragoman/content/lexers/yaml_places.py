@@ -29,7 +29,7 @@ _PROPERTY = re.compile(
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _COMMENT = re.compile(r"[ \t]*#[ \t]?(.*?)[ \t]*(?=[\r\n]|\Z)")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_RESOLVER = yaml.resolver.Resolver()
+_RESOLVER: Any = yaml.resolver.Resolver()
 
 Kind = Literal["scalar", "mapping", "sequence", "alias"]
 
@@ -52,6 +52,8 @@ class Node:
     """Of a scalar: whether it stands in such brackets."""
     anchor: str = ""
     pairs: list[Pair] = field(default_factory=list)
+    keyed: bool = False
+    """Whether a sequence's items go by names of their own, and not by their places; also of such an item."""
 
     @property
     def is_text(self) -> bool:
@@ -62,6 +64,11 @@ class Node:
     def text(self) -> str:
         """A scalar's value without the line ends that close a block scalar."""
         return self.value.rstrip("\n") if self.style in ("|", ">") else self.value
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it is an item that goes by a name."""
+        return self.keyed and self.kind == "mapping"
 
     def get(self, name: str) -> Pair | None:
         """The pair of this name."""
@@ -155,6 +162,16 @@ def notes(text: str, pair: Pair) -> str:
     return "\n".join(found).strip()
 
 
+def column(text: str, node: Node) -> int:
+    """How far in the pairs of a block stand; of a sequence, their dashes."""
+    if not node.pairs:
+        return 0
+    pair = node.pairs[0]
+    line = line_start(text, pair.start)
+    lead = text[line : pair.start]
+    return len(lead) if pair.key else len(lead) - len(lead.lstrip(" "))
+
+
 def line_start(text: str, at: int) -> int:
     """The start of the line that an offset is in."""
     return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
@@ -209,7 +226,8 @@ class _Reading:
 
     def root(self) -> Node | None:
         documents = 0
-        for event in yaml.parse(self._text, Loader=_LOADER):
+        events: Iterator[Any] = yaml.parse(self._text, Loader=_LOADER)
+        for event in events:
             start, end = event.start_mark.index, event.end_mark.index
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1

@@ -1,7 +1,7 @@
 """How a text is spelled in YAML: in the style of what stood there if that can hold it, else in quotes.
 
-Promises that what it gives reads back as the text meant, as a string in YAML 1.1 and in 1.2, in the place that
-it is for: each spelling is tried on the parser before it is given. Knows nothing of keys.
+Promises that what it gives reads back as the text meant, as a string in YAML 1.1 and in 1.2, in the place
+that it is for: each spelling is tried on the parser before it is given. Knows nothing of keys.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _first(raw: str, style: str, value: str, habit: str, column: int, flow: bool
 
 
 def _reads(candidate: str, value: str, column: int, flow: bool) -> bool:
-    """Whether YAML reads a spelling as this string, in brackets or on a line so far in, and stops behind it."""
+    """Whether YAML reads a spelling as this string, in brackets or on a line so far in, and stops there."""
     lead = " " * column
     ended = "" if candidate.endswith(("\n", "\r")) else "\n"
     written = f"{{k: {candidate}, z: z}}" if flow else f"{lead}k: {candidate}{ended}{lead}z: z\n"
