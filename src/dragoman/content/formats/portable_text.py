@@ -1,0 +1,96 @@
+"""Portable Text, Sanity's block content as JSON, alone or inside a document.
+
+Promises one text for each block, with marks (decorators and what `markDefs` define) as pairs and inline
+objects as tags; that translated pieces are copies of the spans that they came from, under keys of their own
+where one span became two; and that nothing else changes. Code is kept. Is written whole, and rebuilt from its
+source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.content import rich_text
+from dragoman.content.lexers.inline_nodes import Node
+from dragoman.content.lexers.json_tokens import Value
+from dragoman.content.rich_text import CODE, Dialect, Seen
+from dragoman.model.documents import Document, Role, Span, Text, Writing
+
+_BLOCK = re.compile(r'"_type"\s*:\s*"(?:block|span)"')
+
+
+class PortableText:
+    """The format `portable_text`."""
+
+    name = "portable_text"
+    extensions: tuple[str, ...] = (".json",)
+    whole = True
+    shared = False
+    renames: Mapping[str, str] = {}
+
+    def detect(self, path: str, head: str) -> bool:
+        """JSON that holds a block or a span near its beginning."""
+        return path.lower().endswith(self.extensions) and bool(_BLOCK.search(head))
+
+    def charset(self, data: bytes) -> str | None:
+        """JSON is Unicode."""
+        return None
+
+    def read(self, text: str, role: Role, locale: str) -> Document:
+        """All texts, in file order."""
+        return rich_text.read(self.name, text, role, locale, _DIALECT)
+
+    def write(
+        self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
+    ) -> Writing:
+        """The source with its texts replaced; `base` is the source."""
+        return rich_text.write(base, translations, lambda text: self.read(text, "target", locale))
+
+    def second_opinion(self, before: Document, after: Document) -> str:
+        """The standard library must find our texts, all marks and everything that is no text."""
+        return rich_text.complaint(before, after, _DIALECT)
+
+
+def _inline(text: str, value: Value, parent: Value) -> Node | None:
+    kind, words = value.member("_type"), value.member("text")
+    if kind is None or value.member("children"):
+        return None
+    span = Span(value.start, value.end)
+    if kind.value.text != "span" or not words or words.value.kind != "string":
+        return Node("object", span, kind.value.text)
+    held, key = value.member("marks"), value.member("_key")
+    marks = [member.value.text for member in held.value.members] if held else []
+    if CODE in marks:
+        return Node("object", span, CODE)
+    names = _defined(parent)
+    place = words.value
+    return Node(
+        "text",
+        span,
+        "-".join(names.get(mark, mark) for mark in marks),
+        " ".join(sorted(marks)),
+        place.text,
+        Span(place.start, place.end),
+        ((Span(held.value.start, held.value.end), "[]"),) if held else (),
+        (Span(key.value.start, key.value.end), key.value.text) if key else None,
+    )
+
+
+def _defined(block: Value) -> dict[str, str]:
+    """What a block's `markDefs` define: key → kind."""
+    found = block.member("markDefs")
+    items = found.value.members if found else ()
+    named = [(item.value.member("_key"), item.value.member("_type")) for item in items]
+    return {key.value.text: kind.value.text for key, kind in named if key and kind}
+
+
+def _seen(node: Mapping[str, Any]) -> Seen | None:
+    text, marks = node.get("text"), node.get("marks") or []
+    if node.get("_type") != "span" or not isinstance(text, str) or not isinstance(marks, list):
+        return None
+    return Seen(text, " ".join(sorted(map(str, marks))), CODE in marks)
+
+
+_DIALECT = Dialect("_type", "children", (), (CODE,), _inline, _seen, key="_key")
