@@ -1,34 +1,36 @@
-"""Markdown and MDX with YAML front matter: CommonMark, GFM, footnotes, directives, shortcodes.
+"""Markdown and MDX with front matter: CommonMark, GFM, footnotes, directives, shortcodes, blocks of HTML.
 
 Promises that a translated file has the blocks of its source, one by one, and the same links, code and
-shortcodes; lines keep their indentation and quote marks. Of the front matter only keys that name a text are
-translated, and front matter in TOML stays as it is. Files are rebuilt from their source, complete or not at
-all.
+shortcodes; lines keep their indentation and quote marks. Of front matter, parameters and attributes only
+those that name a text are translated. Files are rebuilt from their source, complete or not at all.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from dragoman.content.lexers import markdown_fitting
-from dragoman.content.lexers.markdown_blocks import Kind, explicit_references, places, shape
-from dragoman.content.lexers.markdown_masking import SHORTCODE, Piece, pieces, shortcode_name
-from dragoman.content.lexers.yaml_scalars import Scalar, replaced, scalars
-from dragoman.content.spans import line_at, newline_of, splice
+from dragoman.content.lexers import front_matter, html_blocks, markdown_emphasis, markdown_fitting
+from dragoman.content.lexers.markdown_blocks import Kind, Place, blocks, explicit_references, shape
+from dragoman.content.lexers.markdown_masking import SHORTCODE, Piece, masked
+from dragoman.content.lexers.markdown_spoken import Naming, Spoken, references, spoken
+from dragoman.content.lexers.markdown_spoken import fitted as fitted_words
+from dragoman.content.spans import newline_of, splice
 from dragoman.kernel.errors import DragomanError
-from dragoman.model.documents import Block, Document, Edit, Role, Span, Text, Writing
+from dragoman.model.documents import Block, Document, Edit, Role, Span, Syntax, Text, Writing
 
 FRONT_MATTER_TEXTS = frozenset(
     (
         "abstract",
+        "alt",
         "caption",
         "description",
         "excerpt",
+        "heading",
+        "headline",
         "lead",
         "linkTitle",
         "linktitle",
@@ -42,29 +44,33 @@ FRONT_MATTER_TEXTS = frozenset(
 )
 """Keys of front matter whose values are texts, at any depth."""
 
-_MATTER = re.compile(r"(?P<mark>---|\+\+\+)[ \t]*(?:\r\n|\n|\r)")
-_MATTER_END = {
-    "---": re.compile(r"(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)"),
-    "+++": re.compile(r"(?<=[\r\n])\+\+\+[ \t]*(?:\r\n|\n|\r|\Z)"),
-}
+SHORTCODE_TEXTS = frozenset(
+    ("alt", "caption", "description", "footer", "header", "heading", "label", "subtitle", "summary", "title")
+)
+"""Named parameters of shortcodes that are commonly texts."""
+
+ATTRIBUTE_TEXTS = SHORTCODE_TEXTS | {"aria-label", "placeholder", "tagline"}
+"""Attributes of JSX whose values are texts."""
+
 _URL = re.compile(r"\s*[a-z][a-z0-9+.-]*://\S+\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A block, and what it stands in: Markdown of a kind, a YAML scalar, or else a shortcode's quotes."""
+    """A block, and what it stands in: prose of a kind, HTML, front matter, or else words amid code."""
 
     block: Block
     kind: Kind | None = None
-    scalar: Scalar | None = None
+    html: html_blocks.Place | None = None
+    value: front_matter.Value | None = None
+    words: Spoken | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
     """What a document remembers of its file."""
 
-    matter: Span
-    body: int
+    matter: front_matter.Matter
     pieces: list[Piece]
     labels: Collection[str]
     slots: Mapping[str, _Slot]
@@ -73,8 +79,9 @@ class _File:
 class MarkdownFormat:
     """The format `markdown` or, with `mdx`, `mdx`.
 
-    `front_matter_texts` are the keys whose values are texts, and `shortcode_texts` the named parameters of
-    shortcodes that are (as in `title="…"`): none by default.
+    `front_matter_texts` are the keys whose values are texts, `attribute_texts` the attributes of JSX that
+    are, and `shortcode_texts` the named parameters of shortcodes (as in `title="…"`): none by default, since
+    a site's own shortcodes may compare them.
     """
 
     whole = True
@@ -86,13 +93,13 @@ class MarkdownFormat:
         mdx: bool = False,
         front_matter_texts: Collection[str] = FRONT_MATTER_TEXTS,
         shortcode_texts: Collection[str] = (),
+        attribute_texts: Collection[str] = ATTRIBUTE_TEXTS,
     ) -> None:
         self.name = "mdx" if mdx else "markdown"
         self.extensions: tuple[str, ...] = (".mdx",) if mdx else (".md", ".markdown")
         self._mdx = mdx
         self._matter_texts = frozenset(front_matter_texts)
-        names = "|".join(map(re.escape, sorted(shortcode_texts))) or r"(?!)"
-        self._parameter = re.compile(rf'(?<![\w.-])(?P<name>{names})\s*=\s*"(?P<text>(?:[^"\\]|\\.)*)"')
+        self._naming = Naming(shortcode_texts, attribute_texts)
 
     def detect(self, path: str, head: str) -> bool:
         """By extension alone."""
@@ -104,18 +111,24 @@ class MarkdownFormat:
 
     def read(self, text: str, role: Role, locale: str) -> Document:
         """Front matter's texts, then the blocks in file order; a target's keys are its source's."""
-        matter, body = _front_matter(text)
-        masked = pieces(text, body, self._mdx)
-        found, labels = places(text, masked, self._mdx)
-        slots = [*self._matter_slots(text, matter), *self._parameter_slots(text, body, masked)]
-        for place in found:
-            slots.append(
-                _Slot(Block(place.key, place.text, place.spans, None, "markdown", place.note), place.kind)
+        matter = front_matter.located(text)
+        masking = masked(text, matter.body, self._mdx)
+        found = blocks(text, masking.pieces, self._mdx)
+        slots = [*self._matter_slots(text, matter)]
+        slots += _spoken_slots(
+            (
+                *spoken(text, matter.body, masking, self._naming),
+                *references(text, masking.pieces, found.free, found.titles),
             )
+        )
+        slots += map(_prose_slot, found.places)
         slots.sort(key=lambda slot: slot.block.spans[0].start)
-        file = _File(matter, body, masked, labels, {slot.block.key: slot for slot in slots})
-        blocks = tuple(slot.block for slot in slots)
-        return Document(self.name, text, blocks, role, locale, extras={"file": file})
+        file = _File(
+            matter, masking.pieces, frozenset(found.titles), {slot.block.key: slot for slot in slots}
+        )
+        return Document(
+            self.name, text, tuple(slot.block for slot in slots), role, locale, extras={"file": file}
+        )
 
     def write(
         self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
@@ -124,19 +137,21 @@ class MarkdownFormat:
         file, newline = _file(base), newline_of(base.text)
         edits: list[Edit] = []
         written: dict[str, Text] = {}
+        values = {key: _one(key, value) for key, value in translations.items()}
+        behind = 0
         for key, slot in file.slots.items():
-            if key not in translations:
+            if key in written or key not in values:
+                continue  # an attribute that went along with the text around it
+            span = Span(slot.block.spans[0].start, slot.block.spans[-1].end)
+            if span.start < behind:
+                raise DragomanError(f"{key!r} lost its tag in the text around it", "verify_failed")
+            if values[key] == slot.block.text:
+                written[key] = values[key]
                 continue
-            value = translations[key]
-            if not isinstance(value, str):
-                raise DragomanError(
-                    f"{key!r} is one text, and its translation has plural forms", "verify_failed"
-                )
-            written[key] = value
-            if value != slot.block.text:
-                written[key], raw = _put(base.text, file, slot, value, locale, newline)
-                span = Span(slot.block.spans[0].start, slot.block.spans[-1].end)
-                edits.append(Edit(span, raw, "value", key))
+            raw, read = _put(base.text, file, slot, values, locale, newline)
+            written |= read
+            edits.append(Edit(span, raw, "value", key))
+            behind = span.end
         return Writing(splice(base.text, edits), tuple(edits), (), written)
 
     def second_opinion(self, before: Document, after: Document) -> str:
@@ -158,72 +173,76 @@ class MarkdownFormat:
                 return f"the {what} would change: {str(changed[0])[:80]!r}"
         return ""
 
-    def _matter_slots(self, text: str, matter: Span) -> Iterator[_Slot]:
-        for scalar in _matter_scalars(text, matter):
-            if self._is_text(scalar):
-                span = Span(matter.start + scalar.span.start, matter.start + scalar.span.end)
-                key = "/".join(("front", *scalar.path))
-                note = f"front matter: {scalar.path[-1]}"
-                yield _Slot(Block(key, scalar.value, (span,), None, "markdown", note), scalar=scalar)
+    def _matter_slots(self, text: str, matter: front_matter.Matter) -> Iterator[_Slot]:
+        for value in front_matter.values(text, matter):
+            spoken_here = value.is_text and self._is_text(value.path)
+            if spoken_here and value.text.strip() and not _URL.fullmatch(value.text):
+                key = "/".join(("front", *value.path))
+                note = f"front matter: {value.path[-1]}"
+                yield _Slot(Block(key, value.text, (value.span,), None, "markdown", note), value=value)
 
-    def _is_text(self, scalar: Scalar) -> bool:
-        names = [part for part in scalar.path if not part.isdigit()]
-        named = scalar.is_text and not self._matter_texts.isdisjoint(names[-1:])
-        return named and bool(scalar.value.strip()) and not _URL.fullmatch(scalar.value)
-
-    def _parameter_slots(self, text: str, body: int, masked: list[Piece]) -> Iterator[_Slot]:
-        """Named parameters of the shortcodes that stand on lines of their own."""
-        shown = [piece for piece in masked if piece.start < piece.end]
-        starts = [piece.start for piece in shown]
-        ordinals: Counter[str] = Counter()
-        for shortcode in SHORTCODE.finditer(text, body):
-            index = bisect_right(starts, shortcode.start()) - 1
-            if index >= 0 and shortcode.start() < shown[index].end:
-                continue
-            for match in self._parameter.finditer(text, *shortcode.span()):
-                name = f"{shortcode_name(shortcode[0])[0]}.{match['name']}"
-                ordinals[name] += 1
-                key, value = f"{name}/{ordinals[name]}", match["text"].replace('\\"', '"')
-                if value.strip():
-                    yield _Slot(Block(key, value, (Span(*match.span("text")),), None, "markdown", name))
+    def _is_text(self, path: Sequence[str]) -> bool:
+        """Whether the last name of a path is one of texts; numbers of lists count for nothing."""
+        names = [part for part in path if not part.isdigit()]
+        return not self._matter_texts.isdisjoint(names[-1:])
 
     def _shortcodes(self, text: str, file: _File) -> Counter[str]:
-        found = (self._parameter.sub(r"\g<name>=", match[0]) for match in SHORTCODE.finditer(text, file.body))
+        parameter = self._naming.parameter
+        found = (
+            parameter.sub(r"\g<name>=", match[0]) for match in SHORTCODE.finditer(text, file.matter.body)
+        )
         return Counter(found)
 
     def _other_matter(self, text: str, file: _File) -> Counter[str]:
-        found = _matter_scalars(text, file.matter)
-        return Counter(
-            f"{'.'.join(scalar.path)}: {'' if self._is_text(scalar) else scalar.value}" for scalar in found
-        )
+        """All values of the front matter but those of texts, as the data's own parser reads them."""
+        texts = {slot.value.path for slot in file.slots.values() if slot.value}
+        found = front_matter.everything(text, file.matter)
+        return Counter(f"{'.'.join(path)}: {'' if path in texts else value}" for path, value in found)
 
 
-def _put(text: str, file: _File, slot: _Slot, value: str, locale: str, newline: str) -> tuple[str, str]:
-    """A translation as it will be read back, and as it stands in the file."""
-    if slot.scalar:
-        fitted = value.rstrip("\n")
-        return fitted, replaced(text[file.matter.start : file.matter.end], slot.scalar, fitted)
-    if slot.kind is None:
-        fitted = " ".join(value.split("\n"))
-        return fitted, fitted.replace('"', '\\"')
-    fitted = explicit_references(markdown_fitting.fitted(value, slot.kind, locale), file.labels)
-    return fitted, markdown_fitting.raw(fitted, slot.kind, text, slot.block.spans, newline)
+def _prose_slot(place: Place) -> _Slot:
+    if place.html is None:
+        block = Block(place.key, place.text, place.spans, None, "markdown", place.note)
+        return _Slot(block, place.kind)
+    syntax: Syntax = "none" if place.html.attribute else "html"
+    return _Slot(Block(place.key, place.text, place.spans, None, syntax, place.note), html=place.html)
 
 
-def _front_matter(text: str) -> tuple[Span, int]:
-    """The span of the YAML between the marks, empty where there is none, and where the body begins."""
-    opening = _MATTER.match(text)
-    if opening:
-        closing = _MATTER_END[opening["mark"]].search(text, opening.end())
-        if closing and opening["mark"] == "+++":
-            return Span(0, 0), closing.end()
-        if closing and scalars(text[opening.end() : closing.start()], 2) is not None:
-            return Span(opening.end(), closing.start()), closing.end()
-    return Span(0, 0), 0
+def _spoken_slots(found: Iterable[Spoken]) -> Iterator[_Slot]:
+    """Words amid code, numbered by their name."""
+    ordinals: Counter[str] = Counter()
+    for words in found:
+        if any(map(str.isalpha, words.text)) and not _URL.fullmatch(words.text):
+            ordinals[words.name] += 1
+            key = f"{words.name}/{ordinals[words.name]}"
+            syntax: Syntax = "none" if words.manner == "jsx" else "markdown"
+            yield _Slot(Block(key, words.text, (words.span,), None, syntax, words.name), words=words)
 
 
-def _matter_scalars(text: str, matter: Span) -> list[Scalar]:
-    return scalars(text[matter.start : matter.end], line_at(text, matter.start)) or []
+def _one(key: str, value: Text) -> str:
+    if not isinstance(value, str):
+        raise DragomanError(f"{key!r} is one text, and its translation has plural forms", "verify_failed")
+    return value
+
+
+def _put(
+    text: str, file: _File, slot: _Slot, values: Mapping[str, str], locale: str, newline: str
+) -> tuple[str, Mapping[str, str]]:
+    """A translation as it stands in the file, and by key what will be read there."""
+    key = slot.block.key
+    value = values[key]
+    if slot.value:
+        put = value.rstrip("\n")
+        return front_matter.spelled(text, file.matter, slot.value, put), {key: put}
+    if slot.html:
+        return html_blocks.filled(text, slot.html, value, values)
+    if slot.words:
+        put, raw = fitted_words(value, slot.words)
+        return raw, {key: put}
+    kind = slot.kind or "prose"
+    put = explicit_references(markdown_fitting.fitted(value, kind, locale), file.labels)
+    put = markdown_emphasis.repaired(put, slot.block.text)
+    return markdown_fitting.raw(put, kind, text, slot.block.spans, newline), {key: put}
 
 
 def _file(document: Document) -> _File:

@@ -2,16 +2,16 @@
 
 Promises exact spans, one a line, without the marks of the block (quote marks, indentation, task boxes,
 heading attributes, callout types), and keys that stay while only words change: the path of headings by
-number, the kind of block, and its ordinal there. Code, HTML blocks and link definitions are no blocks. Knows
-nothing of front matter or translation.
+number, the kind of block, and its ordinal there. Blocks of HTML give the texts in them. Code and link
+definitions are no blocks. Knows nothing of front matter or translation.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from markdown_it import MarkdownIt
@@ -20,6 +20,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
+from dragoman.content.lexers import html_blocks
 from dragoman.content.lexers.markdown_masking import Piece
 from dragoman.content.spans import line_at
 from dragoman.kernel.errors import DocumentError
@@ -48,6 +49,7 @@ _NOTES = {
     "dd": "definition",
     "fn": "footnote",
 }
+_LEAVES = frozenset(("inline", "fence", "code_block", "html_block", "hr"))
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
 _CALLOUT = re.compile(r"\[![\w-]+\][-+]?[ \t]*")
 _CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
@@ -65,12 +67,25 @@ class Place:
     text: str
     spans: tuple[Span, ...]
     note: str
+    html: html_blocks.Place | None = None
+    """The same place as HTML sees it, in a block of HTML."""
 
 
-def places(text: str, pieces: Sequence[Piece], mdx: bool) -> tuple[list[Place], frozenset[str]]:
-    """All blocks, in file order, and the labels that the file defines for links."""
-    tokens, labels = _parsed(text, pieces, mdx, inline=False)
-    return list(_Walk(text, pieces, labels).places(tokens)), labels
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """All blocks in file order; the titles of link definitions by label, and the lines that may hold them."""
+
+    places: list[Place]
+    titles: Mapping[str, str] = field(default_factory=dict)
+    free: frozenset[int] = frozenset()
+
+
+def blocks(text: str, pieces: Sequence[Piece], mdx: bool) -> Blocks:
+    """All blocks of the pieces, whose lines are indexes of pieces."""
+    tokens, titles = _parsed(text, pieces, mdx, inline=False)
+    rows = {row for token in tokens if token.type in _LEAVES for row in range(*_rows(token))}
+    free = frozenset(range(len(pieces))) - rows
+    return Blocks(list(_Walk(text, pieces, frozenset(titles)).places(tokens)), titles, free)
 
 
 def explicit_references(text: str, labels: Collection[str]) -> str:
@@ -122,6 +137,22 @@ class _Walk:
                 self._containers.pop()
             elif token.type == "inline" and token.content:
                 yield from self._blocks(token)
+            elif token.type == "html_block":
+                yield from self._html(token)
+
+    def _html(self, token: Token) -> Iterator[Place]:
+        """The texts of a block of HTML; one whose lines have marks of quotes before them stays as it is."""
+        rows = range(*_rows(token))
+        start, end = self._pieces[rows[0]].start, self._pieces[rows[-1]].end
+        if self._text[start:end].split() != token.content.split():
+            return
+        stem = f"{self._section()}/html"
+        self._ordinals[stem] += 1
+        prefix = f"{stem}{self._ordinals[stem]}"
+        for place in html_blocks.page(self._text, start, end).places:
+            held = tuple(replace(inner, key=f"{prefix}/{inner.key}") for inner in place.held)
+            whole = replace(place, key=f"{prefix}/{place.key}", held=held)
+            yield Place(whole.key, "prose", whole.text, (whole.span,), whole.note, whole)
 
     def _descend(self, level: int) -> None:
         while self._headings and self._headings[-1][0] >= level:
@@ -236,11 +267,18 @@ def shape(text: str, pieces: Sequence[Piece], mdx: bool) -> tuple[list[str], Cou
         if token.type == "inline":
             inlines.update(_beside_words(token.children or ()))
         else:
-            code = token.content if token.type in ("fence", "code_block", "html_block") else ""
+            code = token.content if token.type in ("fence", "code_block") else ""
+            if token.type == "html_block":
+                code = _html_shape(token.content)
             blocks.append(
                 " ".join((token.type, token.tag, token.markup, token.info, f"{token.attrs or ''}", code))
             )
     return blocks, inlines
+
+
+def _html_shape(content: str) -> str:
+    """A block of HTML without its words."""
+    return str(sorted(html_blocks.skeleton(content, html_blocks.page(content)).items()))
 
 
 def _beside_words(children: Sequence[Token]) -> Iterator[str]:
@@ -266,8 +304,8 @@ def _parser(mdx: bool, inline: bool) -> MarkdownIt:
 
 def _parsed(
     text: str, pieces: Sequence[Piece], mdx: bool, inline: bool
-) -> tuple[list[Token], frozenset[str]]:
-    """The tokens of the pieces, whose lines are indexes of pieces, and the labels that links may refer to."""
-    env: dict[str, dict[str, object]] = {}
+) -> tuple[list[Token], dict[str, str]]:
+    """The tokens of the pieces, and the links that the file defines: label to title, often an empty one."""
+    env: dict[str, dict[str, dict[str, str]]] = {}
     tokens = _parser(mdx, inline).parse("\n".join(text[piece.start : piece.end] for piece in pieces), env)
-    return tokens, frozenset(env.get("references", {}))
+    return tokens, {label: link.get("title", "") for label, link in env.get("references", {}).items()}

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 
 from dragoman.content.spans import line_spans
+from dragoman.model.documents import Span
 
 SHORTCODE = re.compile(r"\{\{[<%](?:(?!\{\{|\}\}).)*[>%]\}\}|\{%(?:(?!\{%|%\}).)*%\}", re.DOTALL)
 """Of Hugo (`{{< … >}}`, `{{% … %}}`), Liquid and Markdoc (`{% … %}`)."""
@@ -25,7 +26,7 @@ _FENCE = re.compile(r"(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*(?P<run>`{3,}(?=[^`]*$)|~{
 _HIDDEN = re.compile(r":{3,}.*|-{2,}8<-{2,}.+|\{[.#:][^{}]*\}\s*")
 _PAIRED = re.compile(r"(\$\$|-{2,}8<-{2,})\s*")
 _FORMULA = re.compile(r"\$\$.+\$\$\s*")
-_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+\w")
+_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]+\w|===[!+]?[ \t]+\"")
 _MODULE = re.compile(r"(?:import|export)\s")
 _TAG = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w.:-]*|(?=>))")
 _JSX_MARK = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|[{}>]")
@@ -42,8 +43,20 @@ class Piece:
     alone: bool = False
 
 
-def pieces(text: str, start: int, mdx: bool) -> list[Piece]:
-    """The lines of a text from `start` on, as a parser may see them."""
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """The lines as a parser may see them, and what was hidden that may hold words beside its code.
+
+    `headers` are the lines that open directives and admonitions, `tags` the opening tags of JSX.
+    """
+
+    pieces: list[Piece]
+    headers: list[Span]
+    tags: list[Span]
+
+
+def masked(text: str, start: int, mdx: bool) -> Masked:
+    """The lines of a text from `start` on."""
     return _Masking(text, start, mdx).run()
 
 
@@ -70,10 +83,12 @@ class _Masking:
         self._fence = ""
         self._fence_quoted = False
         self._pieces: list[Piece] = []
+        self._headers: list[Span] = []
+        self._tags: list[Span] = []
         names = (shortcode_name(match[0]) for match in SHORTCODE.finditer(text, start))
         self._closed = {name for name, closes in names if closes}
 
-    def run(self) -> list[Piece]:
+    def run(self) -> Masked:
         """Every line, masked or as it is."""
         while self._at < len(self._lines):
             line = self._lines[self._at]
@@ -81,7 +96,7 @@ class _Masking:
             if self._in_fence(line, content) or not self._masked(line, content):
                 self._pieces.append(Piece(line.start, line.end))
                 self._at += 1
-        return self._pieces
+        return Masked(self._pieces, self._headers, self._tags)
 
     def _content_of(self, line: _Line) -> int:
         """Where a line begins behind its indentation and the marks of block quotes."""
@@ -199,6 +214,8 @@ class _Masking:
         """Container directives, snippets, attribute lines, formulas; admonitions, whose body moves left."""
         body = self._text[content : line.end]
         if _HIDDEN.fullmatch(body) or _FORMULA.fullmatch(body):
+            if body.startswith(":"):
+                self._headers.append(Span(content, line.end))
             self._hide(self._at)
             return True
         if match := _PAIRED.fullmatch(body):
@@ -209,6 +226,7 @@ class _Masking:
             self._hide(next(ends, self._at))
             return True
         if _ADMONITION.match(body):
+            self._headers.append(Span(content, line.end))
             self._hide(self._at)
             self._dedent(self._text[line.start : content])
             return True
@@ -241,14 +259,18 @@ class _Masking:
     def _jsx(self, line: _Line, content: int) -> bool:
         """Lines of nothing but tags, expressions or comments, and a tag around the prose of a line."""
         at, first = content, None
+        tags: list[Span] = []
         while (end := self._jsx_end(at)) > 0:
             first = first or self._text[at:end]
+            if self._text.startswith("<", at) and not self._text.startswith(("</", "<!"), at):
+                tags.append(Span(at, end))
             at = end
             while self._text[at : at + 1] in (" ", "\t"):
                 at += 1
         if first is None:
             return False
         if self._blank_from(at):
+            self._tags += tags
             self._hide(self._line_of(at))
             return True
         match = _TAG.match(first)
@@ -257,6 +279,7 @@ class _Masking:
         prose_end = line.start + len(self._text[line.start : line.end].rstrip()) - len(closing)
         if not closing or opening > prose_end or self._text.find(closing, opening) != prose_end:
             return False
+        self._tags += tags[:1]
         prose = self._text[opening:prose_end]
         self._cut(opening + len(prose) - len(prose.lstrip()), opening + len(prose.rstrip()), alone=True)
         return True
@@ -269,10 +292,10 @@ class _Masking:
                 return end if end < 0 else end + len(closing)
         if not self._text.startswith("{", at) and not _TAG.match(self._text, at):
             return -1
-        return _balanced(self._text, at, min(len(self._text), at + _JSX_CHARS_MAX))
+        return balanced(self._text, at, min(len(self._text), at + _JSX_CHARS_MAX))
 
 
-def _balanced(text: str, at: int, limit: int) -> int:
+def balanced(text: str, at: int, limit: int) -> int:
     """Behind the `>` or `}` that ends what begins at `at`, past strings and braces; -1 where none does."""
     closing = "}" if text[at] == "{" else ">"
     depth = 0

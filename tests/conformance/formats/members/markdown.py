@@ -34,7 +34,33 @@ over two lines.
 not this
 ```
 
+<p align="center">Markup <b>in</b> HTML</p>
+
+:::note[A title]
+And its body.
+:::
+
 [^1]: A note.
+
+[ref]: /x "Said of it"
+""",
+    ),
+    Member(
+        MarkdownFormat(shortcode_texts=("title",)),
+        "content/{locale}/page.markdown",
+        """\
++++
+title = 'A title'
+weight = 1
+[[cards]]
+  title = "Another"
++++
+
+{{< alert title="Heads up" >}}
+Text in a shortcode.
+{{< /alert >}}
+
+--8<-- "part.md"
 """,
     ),
     Member(
@@ -45,11 +71,11 @@ import { Card } from 'cards';
 
 # Heading “one”
 
-<Card title="kept">
+<Card title="Its title">
     Text in a card.
 </Card>
 
-<Tab label="kept">Text in a tab</Tab>
+<Tab label="A label">Text in a tab</Tab>
 
 Last words.
 """,
