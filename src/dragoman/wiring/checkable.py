@@ -52,7 +52,8 @@ def find_checkable(
     templates |= {document: template for document, template, _ in named}
     source = FolderSource(settings.root, pattern, {**dict.fromkeys(languages, ""), **templates})
     targets = {source.target_path(*pair) for pair in pairs}
-    alone = [(ref, locale) for ref, found in languages.items() if ref not in targets for locale in found]
+    rest = [(ref, locale) for ref, found in languages.items() if ref not in targets for locale in found]
+    alone = [(ref, locale) for ref, locale in rest if search.is_wanted(locale)]
     if not pairs and not alone:
         raise CallerError("no translation was found to check", "empty_request")
     inspecting = Inspecting(source, catalogue.formats(), source_locale)
@@ -69,18 +70,20 @@ class _Search:
     wanted: tuple[str, ...]
 
     def declared(self, paths: Sequence[Path]) -> Mapping[str, tuple[str, ...]]:
-        """Bilingual files → the locales that they declare, as far as those are asked for."""
+        """Bilingual files → the locales that they declare beside the source's."""
         found: dict[str, tuple[str, ...]] = {}
         for ref in listed(self.settings.root, paths, catalogue.formats()):
             if posixpath.splitext(ref)[1].lower() in BILINGUAL:
                 data = FolderSource(self.settings.root, templates={ref: ""}).read(ref)
-                languages = tuple(filter(self._is_asked, declared_locales(ref, _text(data))))
+                languages = tuple(filter(self._is_foreign, declared_locales(ref, _text(data))))
                 found |= {ref: languages} if languages else {}
         return found
 
-    def _is_asked(self, locale: str) -> bool:
-        if locales.equivalent(locale, self.source_locale):
-            return False
+    def _is_foreign(self, locale: str) -> bool:
+        return not locales.equivalent(locale, self.source_locale)
+
+    def is_wanted(self, locale: str) -> bool:
+        """Whether a locale is asked for."""
         return not self.wanted or any(locales.equivalent(locale, other) for other in self.wanted)
 
     def templates(self, paths: Sequence[Path]) -> Mapping[str, str]:
@@ -121,7 +124,8 @@ class _Search:
             except OSError:
                 return ()
 
-        return [locale for locale in layouts.standing(template, names) if self._is_asked(locale)]
+        found = filter(self._is_foreign, layouts.standing(template, names))
+        return [locale for locale in found if self.is_wanted(locale)]
 
 
 def _text(data: bytes) -> str:
