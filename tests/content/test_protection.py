@@ -112,6 +112,8 @@ def test_every_text_of_the_corpus_comes_back() -> None:
          {"1": '<xliff:g id="n" example="3">%1$s</xliff:g>'}),
         ("python", "{0,-10:N2} of {1:C}, {2, 5}", "⟦1⟧ of ⟦2⟧, ⟦3⟧",
          {"1": "{0,-10:N2}", "2": "{1:C}", "3": "{2, 5}"}),
+        ("html", '<a href="{url}">{home_url}</a> of {{n}}, {0} { x } {', "⟦1⟧⟦2⟧⟦/1⟧ of ⟦3⟧, ⟦4⟧ { x } {",
+         {"1": '<a href="{url}">', "2": "{home_url}", "3": "{{n}}", "4": "{0}"}),
         ("html", "10&nbsp;km", "10⟦1⟧km", {"1": "&nbsp;"}),
         ("none", "a < b > c, <file>", "a < b > c, <file>", {}),
         ("none", "See https://a.example/x?y=%20d. Or a@b.example!", "See ⟦1⟧. Or ⟦2⟧!",
