@@ -383,11 +383,26 @@ def test_no_words_can_break_out_of_their_place(key: str, atoms: list[str]) -> No
 
 
 @pytest.mark.parametrize(
-    "piece", ["[", "**「", "<A b='", ":::a[", '"\\', "{{< a ", "[x]: y (", "+++\n", "<p>", "`"]
+    "piece",
+    [
+        "[",
+        "**「",
+        "<A b='",
+        ":::a[",
+        ":::a b  ",
+        "!!! a  ",
+        "::: ",
+        '"\\',
+        "{{< a ",
+        "[x]: y (",
+        "+++\n",
+        "<p>",
+        "`",
+    ],
 )
 def test_reading_and_repairing_take_time_by_length_alone(piece: str) -> None:
     begun = time.perf_counter()
-    for text in (piece * 3_000, f"{piece}\n" * 1_000):
+    for text in (piece * 3_000, f"{piece}\n" * 1_000, f"{piece}{' ' * 3_000}{{"):
         opened(text, MDX)
         repaired(text, "**x**")
     assert time.perf_counter() - begun < 10

@@ -77,7 +77,9 @@ _DIVIDING = re.compile(r"\{%-?\s*(?:end)?block\b\s*(?P<name>[\w.-]*)")
 _NO_PROSE = re.compile(r"(?:^|[._-])(?:class|classes|css|id|js|lang|scripts?|styles?|url)(?:$|[._-])")
 """Blocks of a template that hold no words, by name."""
 _SPACES = re.compile(r"[ \t\r\n\f]+")
+_LINES = re.compile(r"\s*\n\s*")
 _DEPTH_MAX = 200
+_INDENT_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ def filled(
     its tag is in no key.
     """
     if place.attribute:
+        value = _LINES.sub("\n" if "\n" in place.text else " ", value.strip())
         return spelled(value, place.attribute.quote), {place.key: value}
     if place.plain:
         shown = _SPACES.sub(" ", value.strip())
@@ -311,10 +314,10 @@ class _Walk:
             self._flush()
             self._spoken = "end" in match[0][:8] or not _NO_PROSE.search(match["name"])
             return True
-        before = self._text.rfind("\n", 0, mark.start) + 1
-        behind = self._text.find("\n", mark.end)
-        line = self._text[before : mark.start] + self._text[mark.end : behind if behind >= 0 else None]
-        return not line.strip()
+        before = self._text[max(0, mark.start - _INDENT_MAX) : mark.start]
+        behind = self._text[mark.end : mark.end + _INDENT_MAX]
+        alone = not before.strip() and not behind.strip()
+        return alone or not (before.rpartition("\n")[2] + behind.partition("\n")[0]).strip()
 
     def _flush(self, plain: bool = False) -> None:
         """What the run holds: the attributes of its tags, and its text where it has words."""

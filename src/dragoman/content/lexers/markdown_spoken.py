@@ -22,11 +22,11 @@ Manner = Literal["shortcode", "jsx", "brackets", "bare", "quotes", "reference"]
 
 _DIRECTIVE = re.compile(
     r":{3,}[ \t]*(?P<name>[A-Za-z][\w-]*)"
-    r"(?:\[(?P<brackets>(?:[^\[\]\\]|\\.|\[[^\[\]]*\])+)\]|[ \t]+(?P<bare>[^\s{\[][^{\n]*?))?"
-    r"[ \t]*(?:\{[^{}]*\})?[ \t]*"
+    r"(?:\[(?P<brackets>(?:[^\[\]\\]|\\.|\[[^\[\]]*\])+)\]"
+    r"|[ \t]+(?P<bare>[^ \t{\[][^ \t{]*(?:[ \t]+[^ \t{]+)*))?[ \t]*+(?:\{[^{}]*\}[ \t]*+)?"
 )
 _ADMONITION = re.compile(
-    r"(?:!!!|\?\?\?\+?)[ \t]+(?P<name>[\w-]+)[^\"\n]*?[ \t]+\"(?P<quotes>[^\"\n]+)\"[ \t]*"
+    r"(?:!!!|\?\?\?\+?)[ \t]+(?P<name>[\w-]+)[^\"\n]*(?<=[ \t])\"(?P<quotes>[^\"\n]+)\"[ \t]*"
     r"|(?P<tab>===)[!+]?[ \t]+\"(?P<label>[^\"\n]+)\"[ \t]*"
 )
 _TAG_NAME = re.compile(r"<([A-Za-z][\w.:-]*)")
