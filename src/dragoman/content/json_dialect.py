@@ -7,10 +7,10 @@ make up a plural together are not known here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from dragoman.content.json_growth import Put, put
+from dragoman.content.json_growth import Standing, Trees, put
 from dragoman.content.json_units import Shape, Tree, Unit, disagreement, has_words
 from dragoman.content.lexers.json_tokens import Value, scan
 from dragoman.content.spans import splice
@@ -50,24 +50,24 @@ class JsonDialect:
         root = scan(text, repeats=self.repeats)
         if root.kind not in ("object", "array"):
             raise DocumentError("a catalogue is an object or an array, not a single value", line=1)
-        units: dict[str, list[Unit]] = {}
-        for unit in self.shape(root).units(root):
-            units.setdefault(unit.key, []).append(unit)
-        syntax = self.syntax([same[-1].value.text for same in units.values()])
-        blocks = tuple(self._block(same, syntax, role) for same in units.values())
-        return Document(self.name, text, blocks, role, locale, extras={"root": root})
+        shape = self.shape(root)
+        syntax = self.syntax([unit.value.text for unit in shape.units(root)])
+        blocks = [self._block(unit, syntax, role) for unit in shape.units(root)]
+        if self.repeats:
+            blocks = list(_merged(blocks))
+        return Document(self.name, text, tuple(blocks), role, locale, extras=self.remembered(root))
 
     def write(
         self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
     ) -> Writing:
         """Replace values; then, in a target, insert the keys it lacks; else drop what has no translation."""
         values = {key: plain(key, value) for key, value in translations.items()}
-        bare = {block.key for block in base.blocks if block.key not in values and has_words(block.text)}
-        done = self._put(base, source, values, bare if base.role == "source" else set())
+        doomed = _bare(base, values) if base.role == "source" else ()
+        places = (Standing(block.key, block.text, block.spans) for block in base.blocks)
+        done = put(base.text, places, values, lambda: self.trees(base, source), doomed)
         edits = [*done.edits, *self.metadata(base, locale)]
         edits.sort(key=lambda edit: (edit.span.start, edit.span.end))
-        known = {block.key for block in source.blocks}.union(done.removed)
-        lost = tuple(block.key for block in base.blocks if block.key not in known)
+        lost = () if base is source else lost_keys(base, source, done.removed)
         return Writing(splice(base.text, edits), tuple(edits), lost, done.written, done.removed)
 
     def second_opinion(self, before: Document, after: Document) -> str:
@@ -86,7 +86,18 @@ class JsonDialect:
 
     def syntax(self, texts: Sequence[str]) -> Syntax:
         """One syntax a file, by what its texts show."""
-        return next((name for name, pattern in _SYNTAXES if any(map(pattern.search, texts))), "none")
+        telling = [text for text in texts if "{" in text or "%" in text]
+        return next((name for name, pattern in _SYNTAXES if any(map(pattern.search, telling))), "none")
+
+    def remembered(self, root: Value) -> Mapping[str, object]:
+        """What a document keeps of a file for its writing. The tree is not: it is larger than all else."""
+        return {}
+
+    def trees(self, base: Document, source: Document) -> Trees:
+        """Both files scanned again."""
+        first = Tree(base.text, scan(base.text, repeats=self.repeats))
+        second = first if base is source else Tree(source.text, scan(source.text, repeats=self.repeats))
+        return Trees(first, second, self.shape(second.root))
 
     def metadata(self, base: Document, locale: str) -> Iterator[Edit]:
         """Edits that make a file one of the locale's, beside its texts."""
@@ -102,26 +113,40 @@ class JsonDialect:
         told = about.member("context")
         return told.value.text if told else ""
 
-    def _block(self, same: Sequence[Unit], syntax: Syntax, role: Role) -> Block:
-        key, value, about = same[-1]
+    def _block(self, unit: Unit, syntax: Syntax, role: Role) -> Block:
+        key, value, about = unit
         return Block(
             key=key,
             text=value.text,
-            spans=tuple(Span(unit.value.start + 1, unit.value.end - 1) for unit in same),
+            spans=(Span(value.start + 1, value.end - 1),),
             syntax=syntax,
             note=self.note(about) if about else "",
             context=self.context(about) if about else "",
             state="untranslated" if role == "target" and not value.text.strip() else "",
         )
 
-    def _put(self, base: Document, source: Document, values: Mapping[str, str], doomed: set[str]) -> Put:
-        trees = Tree(base.text, root_of(base)), Tree(source.text, root_of(source))
-        return put(*trees, values, self.shape(trees[1].root), doomed)
+
+def _bare(base: Document, values: Mapping[str, str]) -> set[str]:
+    """The texts that want a translation and have none."""
+    return {block.key for block in base.blocks if block.key not in values and has_words(block.text)}
 
 
-def root_of(document: Document) -> Value:
-    """What `JsonDialect.read` scanned."""
-    return cast(Value, document.extras["root"])
+def lost_keys(base: Document, source: Document, removed: Collection[str]) -> tuple[str, ...]:
+    """What a target has and its source has not any more, beside what was removed."""
+    known = {block.key for block in source.blocks}.union(removed)
+    return tuple(block.key for block in base.blocks if block.key not in known)
+
+
+def _merged(blocks: Sequence[Block]) -> Iterator[Block]:
+    """One block for each key: the last, with the places of all."""
+    last = {block.key: block for block in blocks}
+    if len(last) == len(blocks):
+        yield from blocks
+        return
+    places: dict[str, tuple[Span, ...]] = {}
+    for block in blocks:
+        places[block.key] = places.get(block.key, ()) + block.spans
+    yield from (replace(block, spans=places[key]) for key, block in last.items())
 
 
 def shows_choice(text: str) -> bool:

@@ -6,13 +6,21 @@ and that escapes keep the file's habit. Which strings are texts is the dialect's
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from dragoman.content.json_units import Shape, Tree, joined, prefixes, strings
 from dragoman.content.lexers.json_tokens import Member, Spelling, Value, spelling_of
 from dragoman.content.spans import newline_of
 from dragoman.model.documents import Edit, Span
+
+
+class Trees(NamedTuple):
+    """The file that is written to, its source, and which strings of both are texts."""
+
+    base: Tree
+    source: Tree
+    shape: Shape
 
 
 class Put(NamedTuple):
@@ -23,35 +31,43 @@ class Put(NamedTuple):
     removed: tuple[str, ...]
 
 
-def put(
-    base: Tree, source: Tree, values: Mapping[str, str], shape: Shape, doomed: Collection[str] = ()
-) -> Put:
-    """Write `values` into `base`, by key: in place where it has the text, else where `source` has it.
+class Standing(NamedTuple):
+    """A text of a file, and where it stands: in more than one place where its name stands twice."""
 
-    `doomed` are the texts of `base` that are to go; with them goes what would be left empty.
+    key: str
+    text: str
+    spans: tuple[Span, ...]
+
+
+def put(
+    text: str,
+    places: Iterable[Standing],
+    values: Mapping[str, str],
+    trees: Callable[[], Trees],
+    doomed: Collection[str] = (),
+) -> Put:
+    """Write `values` into `text`, by key: in place where it has them, else where the source has them.
+
+    `doomed` are the texts that are to go; with them goes what would be left empty. The `trees` are asked for
+    where that, or a new text, needs them.
     """
-    spelling = spelling_of(base.text)
-    standing: dict[str, list[Value]] = {}
-    for unit in shape.units(base.root):
-        standing.setdefault(unit.key, []).append(unit.value)
-    written = {key: values[key] for key in standing if key in values}
-    edits = [
-        Edit(Span(place.start + 1, place.end - 1), spelling.inner(value), "value", key)
-        for key, value in written.items()
-        if value != standing[key][-1].text
-        for place in standing[key]
-    ]
+    spelling = spelling_of(text)
+    edits: list[Edit] = []
+    written: dict[str, str] = {}
+    for key, standing, spans in places:
+        if (value := values.get(key)) is not None:
+            written[key] = value
+            if value != standing:
+                edits += [Edit(span, spelling.inner(value), "value", key) for span in spans]
     removed: list[str] = []
-    for edit, keys in _removals(base.root, shape, None, doomed) if doomed else ():
-        edits.append(edit)
-        removed += keys
-    fresh = {key: value for key, value in values.items() if key not in standing}
-    if fresh:
-        gone = frozenset(edit.key for edit in edits if edit.kind == "removal")
-        growth = _Growth(base, source, fresh, shape, spelling, gone)
-        edits += growth.edits()
+    if doomed or len(written) < len(values):
+        base, source, shape = trees()
+        removals = list(_removals(base.root, shape, None, doomed))
+        fresh = {key: value for key, value in values.items() if key not in written}
+        growth = _Growth(base, source, fresh, shape, spelling, {edit.key for edit, _ in removals})
+        edits += [*(edit for edit, _ in removals), *growth.edits()]
         written |= growth.written
-        removed += growth.replaced
+        removed = [*(key for _, keys in removals for key in keys), *growth.replaced]
     edits.sort(key=lambda edit: (edit.span.start, edit.span.end))
     return Put(tuple(edits), written, tuple(dict.fromkeys(removed)))
 
@@ -106,6 +122,8 @@ class _Growth:
 
     def edits(self) -> list[Edit]:
         """All insertions, in the order in which they stand at one place."""
+        if not self._values:
+            return []
         return list(self._grow(self._source.root, self._base.root, None, self._newline))
 
     def _grow(self, source: Value, base: Value, path: str | None, outer: str) -> Iterator[Edit]:

@@ -7,10 +7,11 @@ translation. Whether a project escapes with apostrophes (`use-escaping`) is not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from dragoman.content import locales
-from dragoman.content.json_dialect import JsonDialect, placeholder_notes, root_of
+from dragoman.content.json_dialect import JsonDialect, placeholder_notes
 from dragoman.content.json_units import Shape
 from dragoman.content.lexers.json_tokens import Value, spelling_of
 from dragoman.model.documents import Document, Edit, Span, Syntax
@@ -38,12 +39,17 @@ class ArbCatalogue(JsonDialect):
         """The description, and what is told of the placeholders."""
         return "\n".join(filter(None, (super().note(about), *placeholder_notes(about))))
 
+    def remembered(self, root: Value) -> Mapping[str, object]:
+        """Where the file names its locale."""
+        declared = root.member(_LOCALE)
+        return {_LOCALE: declared.value} if declared else {}
+
     def metadata(self, base: Document, locale: str) -> Iterator[Edit]:
         """`@@locale`, where a file has one that means another: spelled as in the names of such files."""
-        declared = root_of(base).member(_LOCALE)
-        if declared and declared.value.kind == "string" and not _means(declared.value.text, locale):
-            mark = "-" if "-" in declared.value.text else "_"
-            span = Span(declared.value.start, declared.value.end)
+        declared = cast("Value | None", base.extras.get(_LOCALE))
+        if declared and declared.kind == "string" and not _means(declared.text, locale):
+            mark = "-" if "-" in declared.text else "_"
+            span = Span(declared.start, declared.end)
             yield Edit(span, spelling_of(base.text).quoted(locale.replace("-", mark)), "metadata", _LOCALE)
 
 

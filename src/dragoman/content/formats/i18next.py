@@ -17,9 +17,9 @@ from functools import lru_cache
 from typing import cast
 
 from dragoman.content import locales
-from dragoman.content.json_dialect import JsonDialect, plain, root_of, shows_choice
-from dragoman.content.json_growth import Put, put
-from dragoman.content.json_units import Shape, Tree, disagreement, has_words, joined
+from dragoman.content.json_dialect import JsonDialect, lost_keys, plain, shows_choice
+from dragoman.content.json_growth import Put, Standing, Trees, put
+from dragoman.content.json_units import disagreement, has_words, joined
 from dragoman.content.lexers.json_tokens import Member, Value
 from dragoman.content.spans import splice
 from dragoman.kernel.errors import DragomanError
@@ -103,7 +103,7 @@ class I18next(JsonDialect):
     def read(self, text: str, role: Role, locale: str) -> Document:
         """Every plain text and every plural as a block, in file order."""
         document = super().read(text, role, locale)
-        groups = {group.key: group for group in _groups(root_of(document), None)}
+        groups = _groups_of(document)
         owners = {group.path(category): group for group in groups.values() for category in group.forms}
         blocks: dict[str, Block] = {}
         for block in document.blocks:
@@ -112,7 +112,11 @@ class I18next(JsonDialect):
                 blocks[block.key] = block
             elif group.key not in blocks:
                 blocks[group.key] = _block(block, group, role, locale)
-        return replace(document, blocks=tuple(blocks.values()), extras={**document.extras, "groups": groups})
+        return replace(document, blocks=tuple(blocks.values()))
+
+    def remembered(self, root: Value) -> Mapping[str, object]:
+        """The plurals, by the keys of their blocks."""
+        return {"groups": {group.key: group for group in _groups(root, None)}}
 
     def syntax(self, texts: Sequence[str]) -> Syntax:
         """i18next's, declared by the format."""
@@ -133,10 +137,14 @@ class I18next(JsonDialect):
                 values |= {group.path(category): text for category, text in forms[key].items()}
             else:
                 values[key] = plain(key, value)
-        grown = _grown(root_of(source), None, {groups[key].stem: form for key, form in forms.items()})
-        trees = Tree(base.text, root_of(base)), Tree(source.text, grown)
-        doomed = set(_doomed(base, standing, values)) if fresh else set()
-        done = put(*trees, values, Shape(), doomed)
+
+        def trees() -> Trees:
+            wanted = {groups[key].stem: form for key, form in forms.items()}
+            given = self.trees(base, source)
+            return given._replace(source=given.source._replace(root=_grown(given.source.root, None, wanted)))
+
+        doomed = set(_doomed(base, standing, values)) if fresh else ()
+        done = put(base.text, _places(base), values, trees, doomed)
         owners = {
             group.path(category): group
             for group in (*standing.values(), *groups.values())
@@ -147,7 +155,8 @@ class I18next(JsonDialect):
 
     def second_opinion(self, before: Document, after: Document) -> str:
         """What the standard library reads must be our forms, and all else must be as it was."""
-        return disagreement(before.text, after.text, _texts(before).keys(), _texts(after))
+        old, new = ({place.key: place.text for place in _places(document)} for document in (before, after))
+        return disagreement(before.text, after.text, old.keys(), new)
 
 
 def _has_zero(locale: str) -> bool:
@@ -201,12 +210,15 @@ def _block(first: Block, group: Group, role: Role, locale: str) -> Block:
     )
 
 
-def _texts(document: Document) -> dict[str, str]:
-    """Every string of a document's blocks, by the key of its own."""
+def _places(document: Document) -> Iterator[Standing]:
+    """Where every string of a document's blocks stands, each under its own key."""
     groups = _groups_of(document)
-    plain_texts = {block.key: block.text for block in document.blocks if block.key not in groups}
-    forms = {group.path(name): form.text for group in groups.values() for name, form in group.forms.items()}
-    return plain_texts | forms
+    for block in document.blocks:
+        if group := groups.get(block.key):
+            for category, form in group.forms.items():
+                yield Standing(group.path(category), form.text, (Span(form.start + 1, form.end - 1),))
+        else:
+            yield Standing(block.key, block.text, block.spans)
 
 
 def _grown(value: Value, path: str | None, wanted: Mapping[str, Mapping[str, str]]) -> Value:
@@ -278,6 +290,5 @@ def _writing(
     swallowed = [key for key in stood if key in owners and owners[key].key in grouped and key not in written]
     removed = tuple(key for key in dict.fromkeys((*gone, *swallowed)) if key not in written)
     edits = tuple(map(told, done.edits))
-    known = {block.key for block in source.blocks}.union(removed)
-    lost = tuple(block.key for block in base.blocks if block.key not in known)
+    lost = () if base is source else lost_keys(base, source, removed)
     return Writing(splice(base.text, edits), edits, lost, written, removed)
