@@ -9,11 +9,13 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 
 from dragoman.content import locales
+from dragoman.content.formats.android import AndroidStrings
 from dragoman.content.formats.apple_strings import AppleStrings
 from dragoman.content.formats.arb import ArbCatalogue
 from dragoman.content.formats.chrome_messages import ChromeMessages
 from dragoman.content.formats.contentful import ContentfulRichText
 from dragoman.content.formats.csv_table import CsvTable
+from dragoman.content.formats.fluent import FluentResource
 from dragoman.content.formats.formatjs import FormatJs
 from dragoman.content.formats.gettext import GettextCatalogue
 from dragoman.content.formats.html_document import HtmlDocument
@@ -29,6 +31,7 @@ from dragoman.content.formats.resx import ResxCatalogue
 from dragoman.content.formats.stringsdict import StringsDict
 from dragoman.content.formats.subrip import SubRip
 from dragoman.content.formats.webvtt import WebVtt
+from dragoman.content.formats.wordpress_post import WordPressPost
 from dragoman.content.formats.xcstrings import StringCatalogue
 from dragoman.content.formats.xliff1 import Xliff1
 from dragoman.content.formats.xliff2 import Xliff2
@@ -55,8 +58,10 @@ def formats() -> Sequence[Format]:
         Xliff2(),
         Xliff1(),
         AppleStrings(),
+        AndroidStrings(),
         PropertiesCatalogue(),
         ResxCatalogue(),
+        WordPressPost(),
         LexicalDocument(),
         PortableText(),
         ContentfulRichText(),
@@ -67,6 +72,7 @@ def formats() -> Sequence[Format]:
         StringCatalogue(),
         StringsDict(),
         JsonCatalogue(),
+        FluentResource(),
         RailsYaml(),
         YamlCatalogue(),
         MarkdownFormat(shortcode_texts=SHORTCODE_TEXTS),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman.content.lexers.escaping_habits import habits
 from dragoman.content.lexers.xml_places import Element, cdata, escaped, unescaped
@@ -18,7 +18,9 @@ from dragoman.model.documents import Edit, Span
 
 _BEHIND = re.compile(r"[ \t]*<!--(?P<note>[^\r\n]*?)-->(?=[ \t]*[\r\n])")
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
-_BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*(?=\r\n|\n|\r)")
+_BLANK_LINE = re.compile(r"(?>\r\n|\n|\r)[ \t]*(?=\r\n|\n|\r)")
+_HEADER_END = re.compile(r"-[ \t]*(?>\r\n|\n|\r)[ \t]*(?=\r\n|\n|\r)")
+"""A comment at the top that a blank line follows is about the file."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|lt|gt|amp|quot|apos);")
 
@@ -43,8 +45,7 @@ def entries(text: str, root: Element) -> list[Entry]:
         hidden = _COMMENT.sub(lambda match: "-" * len(match[0]), gap)
         blank = max((match.end() for match in _BLANK_LINE.finditer(hidden)), default=0)
         notes = _COMMENT.findall(gap, blank)
-        # what stands above a blank line at the top is about the file
-        lead = at + blank if not found and "-" in hidden[:blank] else at
+        lead = at if found else at + max((match.end() for match in _HEADER_END.finditer(hidden)), default=0)
         behind = _BEHIND.match(text, child.whole.end)
         if behind:
             notes.append(behind["note"])
@@ -92,7 +93,12 @@ class Insertions:
 
     def add(self, at: int, entry: Entry, parts: Iterable[Element], edits: Iterable[Edit], key: str) -> None:
         """Copy an entry of the source to `at`. `parts` are inner elements on lines of their own."""
-        moved = [*edits, *(Edit(gap, self._moved(gap), "insertion") for gap in _gaps(entry, tuple(parts)))]
+        moved = [
+            *(replace(edit, text=self._moved(edit.text)) if edit.kind == "plural" else edit for edit in edits)
+        ]
+        for gap in _gaps(entry, tuple(parts)):
+            if not any(edit.span.start < gap.end and gap.start < edit.span.end for edit in moved):
+                moved.append(Edit(gap, self._moved(self._source[gap.start : gap.end]), "insertion"))
         moved.sort(key=lambda edit: (edit.span.start, edit.span.end))
         shift = [
             Edit(Span(edit.span.start - entry.lead, edit.span.end - entry.lead), edit.text, edit.kind)
@@ -111,11 +117,9 @@ class Insertions:
         for at, text, key in self._texts:
             yield Edit(Span(at, at), text, "insertion", key)
 
-    def _moved(self, gap: Span) -> str:
+    def _moved(self, text: str) -> str:
         """White space and comments between elements, as far in as the base's are."""
-        return re.sub(
-            rf"([\r\n]){re.escape(self._from)}", rf"\g<1>{self._to}", self._source[gap.start : gap.end]
-        )
+        return re.sub(rf"([\r\n]){re.escape(self._from)}", rf"\g<1>{self._to}", text)
 
 
 class XmlSpelling:
