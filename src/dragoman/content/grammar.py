@@ -44,6 +44,14 @@ _ENTITY = (
     r"|&(?:\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 )
 
+_WORDPRESS = (
+    r"\[(?P<code_end>/)?(?P<code_known>gallery|caption|wp_caption|audio|video|playlist|embed|[a-z][a-z0-9]*_\w+)"
+    r"(?:[\s/][^\[\]<>]*)?\]"
+    rf"|\[(?P<code_full>[a-z][\w-]*)(?:\s+[\w-]+=(?:{_QUOTED}|[^\s\"'<>\[\]]+))++\s*/?\]"
+    r"|\[(?P<code_bare>[a-z][\w-]*)\](?=[^\[\]]{0,400}\[/(?P=code_bare)\])|\[/(?P<code_last>[a-z][\w-]*)\]"
+)
+"""Shortcodes: WordPress' own, those with attributes or an end, and names with `_`. `[music]` is a text."""
+_SEO_VARIABLE = r"%%[a-z_]+%%|(?<![\w%])%[a-z_]{3,}%(?![\w%])"
 _SUBTITLE = r"\{\\[A-Za-z][^{}\n]*\}|<(?:\d{2,}:)?\d\d:\d\d\.\d{3}>"
 """`{\\an8}` places a subtitle, `<00:19.000>` times its words."""
 _CUE_SPAN = r"<(?P<cue_tag>v)(?:\.[\w.-]+)?[ \t][^<>&\n]+>|<(?P<classed>[bciuv]|rt|ruby)\.[\w.-]+>"
@@ -79,11 +87,14 @@ _MARKDOWN = (
 _TABLES: Mapping[Syntax, tuple[tuple[str, str], ...]] = {
     "none": _EVERYWHERE,
     "html": (
+        ("wordpress", _WORDPRESS),
+        ("seo", _SEO_VARIABLE),
         ("subtitle", _SUBTITLE),
         ("cue_span", _CUE_SPAN),
         ("wrapped_tag", rf"<!\[CDATA\[{_TAG}\]\]>"),
         ("section_end", r"\]\]>"),
         *_EVERYWHERE,
+        ("named", r"\{(?:[A-Za-z_][\w.]*|\d{1,2})\}"),
     ),
     "printf": (
         ("percent", _PERCENT),

@@ -201,6 +201,13 @@ def _tag(match: re.Match[str], source: _Text) -> _Found:
     return Token("open", raw, "tag", f"<{plain}", _alone(plain, source))
 
 
+def _wordpress(match: re.Match[str], source: _Text) -> _Found:
+    names = (match[group] for group in ("code_known", "code_full", "code_bare", "code_last"))
+    ends = match["code_end"] or match["code_last"]
+    kind: Kind = "close" if ends else "atom" if match[0].endswith("/]") else "open"
+    return Token(kind, match[0], "shortcode", f"[{next(filter(None, names))}")
+
+
 def _cue_span(match: re.Match[str], source: _Text) -> _Found:
     return Token("open", match[0], "tag", f"<{match['cue_tag'] or match['classed']}")
 
@@ -283,6 +290,7 @@ _READERS: Mapping[str, _Reader] = {
     "section_end": _section_end,
     "tag": _tag,
     "cue_span": _cue_span,
+    "wordpress": _wordpress,
     "numbered": _tag,
     "fragment": _tag,
     "entity": _entity,

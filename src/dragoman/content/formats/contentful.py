@@ -2,8 +2,8 @@
 
 Promises one text for each paragraph, heading and cell, with marks and hyperlinks as pairs and inline entries
 as tags; that translated pieces are copies of the nodes that they came from; and that nothing else changes.
-Code is kept, and so are embedded entries and assets, whose texts are documents of their own. Is written whole,
-and rebuilt from its source.
+Code is kept, and so are embedded entries and assets, whose texts are documents of their own. Is written
+whole, and rebuilt from its source.
 """
 
 from __future__ import annotations
