@@ -1,0 +1,1 @@
+"""Files that carry translations and terms from tool to tool: read and written as streams, never spliced."""
