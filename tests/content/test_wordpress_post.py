@@ -126,7 +126,9 @@ def test_an_image_inside_a_text_keeps_its_alternative_text_translated() -> None:
     [
         ('See [gallery ids="1,2"] and [gallery]', "See ⟦1⟧ and ⟦2⟧"),
         ('[caption id="a" width="3"]<img src="x"> Our cat[/caption]', "⟦1⟧⟦2⟧ Our cat⟦/1⟧"),
-        ("[button]Buy[/button] [music] [x", "⟦1⟧Buy⟦/1⟧ [music] [x"),
+        ("[button]Buy[/button] [x", "⟦1⟧Buy⟦/1⟧ [x"),
+        ("[music] [audio plays] [sic]", "[music] [audio plays] [sic]"),
+        ("[my_box big]In[/my_box] [embed]https://a.example[/embed]", "⟦1⟧In⟦/1⟧ ⟦2⟧⟦3⟧⟦/2⟧"),
         ('[acme-card title="a b" n=3 /] [contact_us]', "⟦1⟧ ⟦2⟧"),
         ("%%title%% %sep% 100% %%", "⟦1⟧ ⟦2⟧ 100% %%"),
     ],

@@ -49,7 +49,7 @@ _WORDPRESS = (
     rf"|\[(?P<code_full>[a-z][\w-]*)(?:\s+[\w-]+=(?:{_QUOTED}|[^\s\"'<>\[\]]+))++\s*/?\]"
     r"|\[(?P<code_bare>[a-z][\w-]*)\](?=[^\[\]]{0,400}\[/(?P=code_bare)\])|\[/(?P<code_last>[a-z][\w-]*)\]"
 )
-"""Shortcodes: with attributes or an end, of a name with `_`, and two of WordPress'. `[loud music]` is a text."""
+"""Shortcodes: with attributes or an end, of a name with `_`, two of WordPress'. `[loud music]` is a text."""
 _SEO_VARIABLE = r"%%[a-z_]+%%|(?<![\w%])%[a-z_]{3,}%(?![\w%])"
 _SUBTITLE = r"\{\\[A-Za-z][^{}\n]*\}|<(?:\d{2,}:)?\d\d:\d\d\.\d{3}>"
 """`{\\an8}` places a subtitle, `<00:19.000>` times its words."""

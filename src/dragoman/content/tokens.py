@@ -202,10 +202,9 @@ def _tag(match: re.Match[str], source: _Text) -> _Found:
 
 
 def _wordpress(match: re.Match[str], source: _Text) -> _Found:
-    names = (match[group] for group in ("code_known", "code_full", "code_bare", "code_last"))
-    ends = match["code_end"] or match["code_last"]
-    kind: Kind = "close" if ends else "atom" if match[0].endswith("/]") else "open"
-    return Token(kind, match[0], "shortcode", f"[{next(filter(None, names))}")
+    name = match["code_known"] or match["code_full"] or match["code_bare"] or match["code_last"]
+    kind: Kind = "close" if match["code_last"] else "atom" if match[0].endswith("/]") else "open"
+    return Token(kind, match[0], "shortcode", f"[{name.split()[0]}")
 
 
 def _cue_span(match: re.Match[str], source: _Text) -> _Found:
