@@ -15,7 +15,7 @@ from dragoman.kernel.errors import CallerError, DocumentError, DragomanError
 from dragoman.model.contracts import Format
 from dragoman.model.documents import Document, Role, Text, Writing
 
-HEAD_BYTES = 4096
+HEAD_BYTES = 16_384
 """How much of a file tells its format."""
 
 
