@@ -240,3 +240,10 @@ def test_any_plurals_of_any_file_can_be_missing_and_come_later(
     complete = rewriting.again(source, partial, wanted)
     assert json.loads(complete) == json.loads(rewriting.first(source, wanted))
     assert rewriting.again(source, complete, wanted) == complete
+
+
+def test_a_large_file_shows_itself_late() -> None:
+    """Its first interpolation may stand behind many plain texts."""
+    large = json.dumps({f"key.{number}": "a text of some words" for number in range(300)} | {"n": "{{n}}"})
+    assert len(large) > 10_000
+    assert choose_format(catalogue.formats(), "locales/en.json", large.encode()).name == "i18next"

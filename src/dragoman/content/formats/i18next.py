@@ -29,7 +29,7 @@ _CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 _ORDINAL = "_ordinal"
 _COUNT = re.compile(r"\{\{-?\s*count\b")
 _INTERPOLATED = re.compile(r"\{\{[^{}\"\n]+\}\}|\$t\(")
-_SUFFIXED = re.compile(r'"((?:[^"\\]|\\.)+)_(zero|one|two|few|many|other)"\s*:\s*"')
+_SUFFIXED = re.compile(r'"([^"\\\n]{1,200})_(zero|one|two|few|many|other)"\s*:\s*"')
 _ENTRY = re.compile(r'\{\s*"message"\s*:\s*"(?:[^"\\]|\\.)*+"\s*,\s*"description"')
 _SAMPLE = range(1, 201)
 
