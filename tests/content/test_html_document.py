@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -246,6 +247,35 @@ def test_a_title_is_no_markup() -> None:
     assert written("<title>a <b> c</title>", {"title": "x <b> y & z"}) == "<title>x <b> y & z</title>"
     with pytest.raises(DragomanError):
         written("<title>a</title><p>b</p>", {"title": "x</title>"})
+
+
+@pytest.mark.parametrize(
+    "declared, codec",
+    [
+        ('<meta charset="iso-8859-1">', "windows-1252"),
+        ('<meta http-equiv="Content-Type" content="text/html; charset=windows-1251">', "windows-1251"),
+        ('<?xml version="1.0" encoding="shift_jis"?>', "shift_jis"),
+        ("<meta charset=utf-16>", "utf-8"),
+        ("", "utf-8"),
+    ],
+)
+def test_the_encoding_that_a_page_declares_is_kept_and_never_too_small(declared: str, codec: str) -> None:
+    data = f'{declared}<p title="One">Two</p>'.encode(codec)
+    source = opened(data)
+    translations = {"p/@title": "Ж “ü” 中", "p": "<b>Ж</b> “ü” 中"}
+    with pytest.raises(DragomanError):
+        render(HTML, None, source, translations, "ru")  # a tag too many
+    translations["p"] = "Ж “ü” 中"
+    rendered = render(HTML, None, source, translations, "ru").data
+    assert rendered.startswith(declared.encode(codec))
+    assert unescape(rendered.decode(codec)) == f'{declared}<p title="Ж “ü” 中">Ж “ü” 中</p>'
+    again = open_document(HTML, "a.html", rendered, "target", "ru")
+    assert render(HTML, again, again, {b.key: b.text for b in again.blocks}, "ru").data == rendered
+
+
+def test_an_encoding_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(DocumentError, match="charset 'x-nobody' is unknown"):
+        opened("<meta charset=x-nobody>")
 
 
 def test_nesting_beyond_any_page_is_refused_with_its_line() -> None:

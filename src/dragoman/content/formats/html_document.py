@@ -2,11 +2,13 @@
 
 Promises that a translated page has the elements, attributes and templates of its source, and texts where it
 has texts; only words change, attributes that are read out, and the language and direction that the root
-element declares. A page is rebuilt from its source, complete or not at all. Texts in scripts are not seen.
+element declares. What the page's encoding cannot hold is written as a reference. A page is rebuilt from its
+source, complete or not at all. Texts in scripts are not seen.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from html import unescape
 from typing import cast
@@ -21,6 +23,11 @@ from dragoman.kernel.errors import DragomanError
 from dragoman.model.documents import Block, Document, Edit, Role, Text, Writing
 
 _CHANGING = SPOKEN | {"content", "value", "lang", "xml:lang", "dir"}
+_CHARSET = re.compile(
+    rb"""<(?:meta|\?xml)[^>]{0,300}?(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z][\w.:-]{0,40})""", re.I
+)
+_CHARSET_BYTES = 2_048
+_LATIN = ("iso-8859-1", "iso8859-1", "latin1", "latin-1", "l1", "cp1252", "us-ascii", "ascii")
 
 
 class HtmlDocument:
@@ -37,8 +44,12 @@ class HtmlDocument:
         return path.lower().endswith(self.extensions)
 
     def charset(self, data: bytes) -> str | None:
-        """Pages are read as Unicode."""
-        return None
+        """What the page declares near its beginning; Latin-1 means Windows-1252, as it does to browsers."""
+        declared = _CHARSET.search(data, 0, _CHARSET_BYTES)
+        name = declared[1].decode("ascii").lower() if declared else ""
+        if not name or name.startswith("utf-16"):
+            return None  # one who reads that in bytes has not read UTF-16
+        return "windows-1252" if name in _LATIN else name
 
     def read(self, text: str, role: Role, locale: str) -> Document:
         """Texts and read-out attributes, in file order."""
@@ -72,8 +83,10 @@ class HtmlDocument:
             if values[place.key] == place.text:
                 written[place.key] = place.text
                 continue
-            raw, read = filled(base.text, place, values[place.key], values)
+            value = values[place.key] if place.attribute else _held(values[place.key], base.encoding)
+            raw, read = filled(base.text, place, value, values)
             written |= read
+            raw = _held(raw, base.encoding)
             edits.append(Edit(place.span, raw, "value", place.key))
             behind = place.span.end
         edits += _metadata(found, locale)
@@ -101,6 +114,11 @@ def _one(key: str, value: Text) -> str:
     if not isinstance(value, str):
         raise DragomanError(f"{key!r} is one text, and its translation has plural forms", "verify_failed")
     return value
+
+
+def _held(text: str, encoding: str) -> str:
+    """A text with references for the characters that the file's encoding does not hold."""
+    return text.encode(encoding, "xmlcharrefreplace").decode(encoding)
 
 
 def _metadata(found: Page, locale: str) -> Iterator[Edit]:

@@ -73,7 +73,7 @@ _CLOSED_BY: Mapping[str, frozenset[str]] = {
 }
 """Element → those whose end may be left out before it; any block-level element ends a paragraph."""
 _NOT_CLASS = re.compile(r"(?:^|\s)notranslate(?:\s|$)")
-_DIVIDING = re.compile(r"\{%-?\s*(?:end)?block\b\s*(?P<name>[\w.-]*)")
+_PART = re.compile(r"\{%-?\s*(?P<end>end)?block\b\s*(?P<name>[\w.-]*)")
 _NO_PROSE = re.compile(r"(?:^|[._-])(?:class|classes|css|id|js|lang|scripts?|styles?|url)(?:$|[._-])")
 """Blocks of a template that hold no words, by name."""
 _SPACES = re.compile(r"[ \t\r\n\f]+")
@@ -133,7 +133,7 @@ def filled(
     its tag is in no key.
     """
     if place.attribute:
-        value = _LINES.sub("\n" if "\n" in place.text else " ", value.strip())
+        value = _lined(value, place)
         return spelled(value, place.attribute.quote), {place.key: value}
     if place.plain:
         shown = _SPACES.sub(" ", value.strip())
@@ -151,7 +151,7 @@ def filled(
         if queue := waiting.get(raw):
             edits = []
             for held in queue.pop(0):
-                put = translations.get(held.key, held.text)
+                put = _lined(translations.get(held.key, held.text), held)
                 read[keys[_name(held)].pop(0)] = put
                 edits.append((held, put))
             raw = _refilled(raw, edits)
@@ -160,6 +160,11 @@ def filled(
     inner = [other for other in page(out).places if other.attribute is None]
     read[place.key] = inner[0].text if len(inner) == 1 else out
     return out, read
+
+
+def _lined(value: str, place: Place) -> str:
+    """An attribute's translation on one line where its source is; never with a blank line."""
+    return value if value == place.text else _LINES.sub("\n" if "\n" in place.text else " ", value.strip())
 
 
 def _by_tag(text: str, place: Place) -> Iterator[tuple[str, list[Place]]]:
@@ -234,8 +239,8 @@ class _Walk:
                     self._flush()
                     self._run = [replace(mark, kind="text")]
                     self._flush(plain=True)
-            elif mark.kind == "statement" and self._divides(mark):
-                self._flush()
+            elif mark.kind == "statement":
+                self._statement(mark)
             else:
                 self._run.append(mark)
             index += 1
@@ -308,16 +313,20 @@ class _Walk:
             while self._open.pop().name != name:
                 pass
 
-    def _divides(self, mark: Mark) -> bool:
-        """Whether a statement is alone on its line, or begins or ends a part of a page."""
-        if match := _DIVIDING.match(self._text, mark.start, mark.end):
-            self._flush()
-            self._spoken = "end" in match[0][:8] or not _NO_PROSE.search(match["name"])
-            return True
+    def _statement(self, mark: Mark) -> None:
+        """A template's statement: alone on its line, or at the edge of a part, it bounds a text."""
+        part = _PART.match(self._text, mark.start, mark.end)
+        if not part and not self._alone(mark):
+            self._run.append(mark)
+            return
+        self._flush()
+        if part:
+            self._spoken = bool(part["end"]) or not _NO_PROSE.search(part["name"])
+
+    def _alone(self, mark: Mark) -> bool:
         before = self._text[max(0, mark.start - _INDENT_MAX) : mark.start]
         behind = self._text[mark.end : mark.end + _INDENT_MAX]
-        alone = not before.strip() and not behind.strip()
-        return alone or not (before.rpartition("\n")[2] + behind.partition("\n")[0]).strip()
+        return not (before.rpartition("\n")[2] + behind.partition("\n")[0]).strip()
 
     def _flush(self, plain: bool = False) -> None:
         """What the run holds: the attributes of its tags, and its text where it has words."""
