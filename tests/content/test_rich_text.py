@@ -285,3 +285,16 @@ def test_any_nodes_come_back_whatever_the_order_of_their_pieces(
         assert sum(child["_type"] == "image" for child in result["children"]) == sum(
             child["_type"] == "image" for child in pieces
         )
+
+
+def test_copies_stand_as_the_file_sets_its_nodes_apart() -> None:
+    """Compact files stay compact, and a key that a copy would take may be taken."""
+    text = '[{"_type":"block","children":[{"_type":"span","_key":"a","text":"Hi","marks":["em"]}]}]'
+    document = source(text.replace("}]}]", '},{"_type":"image","_key":"a-1"}]}]'))
+    value = {"0/children": "Hallo <image-1/> du"}
+    result = render(PORTABLE, None, document, value, "de").data.decode()
+    assert [child["_key"] for child in json.loads(result)[0]["children"]] == ["a", "a-1", "a-2"]
+    assert ", " not in result
+    spread = source([block(span("One", "em"))])
+    key = spread.blocks[0].key
+    assert written(spread, {key: "Eins"})[0]["children"][0]["text"] == "Eins"

@@ -57,13 +57,13 @@ def _inline(text: str, value: Value, parent: Value) -> Node | None:
     kind, words = value.member("_type"), value.member("text")
     if kind is None or value.member("children"):
         return None
-    span = Span(value.start, value.end)
+    span, held, named = Span(value.start, value.end), value.member("marks"), value.member("_key")
+    key = (Span(named.value.start, named.value.end), named.value.text) if named else None
     if kind.value.text != "span" or not words or words.value.kind != "string":
-        return Node("object", span, kind.value.text)
-    held, key = value.member("marks"), value.member("_key")
+        return Node("object", span, kind.value.text, key=key)
     marks = [member.value.text for member in held.value.members] if held else []
     if CODE in marks:
-        return Node("object", span, CODE)
+        return Node("object", span, CODE, key=key)
     names = _defined(parent)
     place = words.value
     return Node(
@@ -74,7 +74,7 @@ def _inline(text: str, value: Value, parent: Value) -> Node | None:
         place.text,
         Span(place.start, place.end),
         ((Span(held.value.start, held.value.end), "[]"),) if held else (),
-        (Span(key.value.start, key.value.end), key.value.text) if key else None,
+        key,
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import count, groupby, pairwise
 from typing import Literal, NamedTuple
 
 from dragoman.content.lexers.json_tokens import Spelling
@@ -48,10 +48,9 @@ class Node:
 
 
 class _Piece(NamedTuple):
-    """A node, or several texts of one style; without a tag it is shown bare."""
+    """A node, or several texts of one style."""
 
     nodes: tuple[Node, ...]
-    tag: str = ""
 
     @property
     def text(self) -> str:
@@ -59,10 +58,10 @@ class _Piece(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """The paragraph, or the inside of an element: all its nodes, and the pieces that are shown of them."""
+    """The paragraph, or the inside of an element: its nodes, and what is shown bare behind so many tags."""
 
     nodes: Sequence[Node]
-    pieces: list[_Piece]
+    bare: dict[int, _Piece]
 
 
 class _Item(NamedTuple):
@@ -85,23 +84,21 @@ class Markup:
         """One level: the paragraph, or the inside of the element that has this tag."""
         styles = {node.style for node in nodes if node.kind == "text" and node.text}
         base = styles.pop() if len(styles) == 1 else ""
-        level: list[_Piece] = []
-        self._levels[tag] = _Level(nodes, level)
+        level = self._levels[tag] = _Level(nodes, {})
+        tags = 0
         shown = []
         for _, group in groupby(enumerate(nodes), _run):
-            run = tuple(node for _, node in group)
-            node = run[0]
-            if node.kind == "text" and not any(each.text for each in run) and node.style != base:
-                continue  # a format of nothing
+            piece = _Piece(tuple(node for _, node in group))
+            node = piece.nodes[0]
             if node.kind == "text" and node.style == base:
-                level.append(_Piece(run))
-                shown.append(escaped(level[-1].text))
-                continue
-            name = f"{_UNNAMED.sub('-', node.name.lower()).strip('-') or 'text'}-{len(self._tags) + 1}"
-            level.append(_Piece(run, name))
-            self._tags[name] = level[-1]
-            inside = self._shown(name, node.nodes) if node.kind == "element" else escaped(level[-1].text)
-            shown.append(f"<{name}/>" if node.kind == "object" else f"<{name}>{inside}</{name}>")
+                level.bare.setdefault(tags, piece)
+                shown.append(escaped(piece.text))
+            elif node.kind != "text" or piece.text:  # else it is a format of nothing
+                tags += 1
+                name = f"{_UNNAMED.sub('-', node.name.lower()).strip('-') or 'text'}-{len(self._tags) + 1}"
+                self._tags[name] = piece
+                inside = self._shown(name, node.nodes) if node.kind == "element" else escaped(piece.text)
+                shown.append(f"<{name}/>" if node.kind == "object" else f"<{name}>{inside}</{name}>")
         return "".join(shown)
 
     def rebuilt(self, text: str, translation: str, spelling: Spelling) -> str:
@@ -174,35 +171,38 @@ class _Rebuilding:
     ) -> None:
         self._text, self._tags, self._levels, self._spelling = text, tags, levels, spelling
         self._used: set[Span] = set()
-        self._copies = 0
+        self._keys = {node.key[1] for level in levels.values() for node in level.nodes if node.key}
 
     def level(self, tag: str, items: Sequence[_Item]) -> str:
         """The nodes of the paragraph, or of the inside of an element."""
         level = self._levels[tag]
-        return self._joined(level.nodes, list(self._emitted(level.pieces, items)))
+        return self._joined(level.nodes, list(self._emitted(level, items)))
 
-    def _emitted(self, pieces: Sequence[_Piece], items: Sequence[_Item]) -> Iterator[str]:
-        """Each item as nodes. Bare text goes to the piece between the same tags, else to a copy of one."""
-        bare: dict[int, _Piece] = {}
-        gap = 0
-        for piece in pieces:
-            if piece.tag:
-                gap += 1
-            else:
-                bare.setdefault(gap, piece)
-        gap, waiting = 0, ""
-        for item in (*items, None):
-            if item is not None and not item.tag:
+    def _emitted(self, level: _Level, items: Sequence[_Item]) -> Iterator[str]:
+        """Each item as nodes: tags, and before each and behind the last what stands bare."""
+        waiting = ""
+        tags = 0
+        for item in items:
+            if not item.tag:
                 waiting += item.text
                 continue
-            if standing := bare.get(gap):
-                if waiting or not standing.text:
-                    yield from self._texts(standing, waiting)
-            elif waiting:
-                yield self._bare_copy(pieces, bare, waiting)
-            gap, waiting = gap + 1, ""
-            if item is not None:
-                yield from self._tagged(item)
+            yield from self._bare(level, tags, waiting)
+            yield from self._tagged(item)
+            waiting = ""
+            tags += 1
+        yield from self._bare(level, tags, waiting)
+
+    def _bare(self, level: _Level, tags: int, text: str) -> Iterator[str]:
+        """Bare text goes to the piece behind as many tags, else to a copy of one, else to a plain copy."""
+        piece = level.bare.get(tags)
+        if piece and (text or not piece.text):
+            yield from self._texts(piece, text)
+        elif text:
+            others = [node for each in (*level.bare.values(), *self._tags.values()) for node in each.nodes]
+            node = next((node for node in others if node.kind == "text"), None)
+            if node is None:
+                raise DragomanError(f"there is no text node to put {text[:40]!r} into", "verify_failed")
+            yield self._copy(node, text, copied=True, plain=not level.bare)
 
     def _tagged(self, item: _Item) -> Iterator[str]:
         piece = self._tags[item.tag]
@@ -225,41 +225,36 @@ class _Rebuilding:
         else:
             yield self._copy(piece.nodes[0], text)
 
-    def _bare_copy(self, pieces: Sequence[_Piece], bare: dict[int, _Piece], text: str) -> str:
-        """Text where none stood: a copy of a bare node, else a plain copy of any."""
-        if bare:
-            return self._copy(next(iter(bare.values())).nodes[0], text, copied=True)
-        for piece in (*pieces, *self._tags.values()):
-            for node in piece.nodes:
-                if node.kind == "text":
-                    return self._copy(node, text, copied=True, plain=True)
-        raise DragomanError(f"there is no text node to put {text[:40]!r} into", "verify_failed")
-
     def _copy(self, node: Node, text: str, copied: bool = False, plain: bool = False) -> str:
-        edits = [Edit(node.value, self._spelling.quoted(text), "value")] if text != node.text else []
+        """A node with another text, or another node like it, which needs a key of its own."""
+        changes = {node.value: self._spelling.quoted(text)} if text != node.text else {}
         if plain:
-            edits += [Edit(span, raw, "value") for span, raw in node.plain]
-        if copied or node.span in self._used:
-            self._copies += 1
-            if node.key:
-                edits.append(
-                    Edit(node.key[0], self._spelling.quoted(f"{node.key[1]}-{self._copies}"), "value")
-                )
-        else:
+            changes |= dict(node.plain)
+        if not copied and node.span not in self._used:
             self._used.add(node.span)
+        elif node.key:
+            changes[node.key[0]] = self._spelling.quoted(self._fresh(node.key[1]))
         start = node.span.start
         edits = [
-            Edit(Span(edit.span.start - start, edit.span.end - start), edit.text, edit.kind)
-            for edit in sorted(edits, key=lambda edit: edit.span.start)
+            Edit(Span(span.start - start, span.end - start), raw, "value")
+            for span, raw in sorted(changes.items(), key=lambda change: change[0].start)
         ]
         return splice(self._text[start : node.span.end], edits)
 
+    def _fresh(self, key: str) -> str:
+        fresh = next(each for number in count(1) if (each := f"{key}-{number}") not in self._keys)
+        self._keys.add(fresh)
+        return fresh
+
     def _joined(self, nodes: Sequence[Node], emitted: Sequence[str]) -> str:
-        """With what stands between the nodes in the file."""
+        """With what stands between the nodes in the file, or what stands before the only one."""
         between = [self._text[one.span.end : other.span.start] for one, other in pairwise(nodes)]
-        start = nodes[0].span.start
-        lead = self._text[len(self._text[:start].rstrip()) : start]
+        if not between:
+            start = end = nodes[0].span.start
+            while self._text[start - 1] in " \t\r\n":
+                start -= 1
+            between = [f",{self._text[start:end]}"]
         joined = list(emitted[:1])
         for index, raw in enumerate(emitted[1:]):
-            joined += (between[min(index, len(between) - 1)] if between else f",{lead}", raw)
+            joined += (between[min(index, len(between) - 1)], raw)
         return "".join(joined)
