@@ -114,9 +114,9 @@ def test_cues_without_an_empty_line_between_them_are_told_apart() -> None:
 
 def test_keys_are_unique_and_do_not_move_with_numbers() -> None:
     text = f"{CUE}One\n\n{CUE}Two\n\n9\n00:00:03,000 --> 00:00:04,000\nThree\n"
-    assert list(texts(source(text))) == ["00:00:01,000", "00:00:01,000#2", "00:00:03,000"]
+    assert list(texts(source(text))) == ["00:00:01,000", "00:00:01,000/2", "00:00:03,000"]
     text = "WEBVTT\n\na/b\n00:01.000 --> 00:02.000\nOne\n\na/b\n00:02.000 --> 00:03.000\nTwo\n"
-    assert list(texts(source(text))) == ["a~1b", "a~1b#2"]
+    assert list(texts(source(text))) == ["a~1b", "a~1b/2"]
 
 
 def test_the_neighbours_texts_are_the_context_and_the_width_is_noted() -> None:

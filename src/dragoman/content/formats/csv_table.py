@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
@@ -27,11 +28,14 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
             "stringid", "resourceid", "messageid", "textid"),
     "source": ("source", "sourcetext", "sourcestring", "original", "originaltext"),
     "target": ("target", "targettext", "targetstring", "translation", "translated", "translatedtext"),
-    "note": ("note", "notes", "comment", "comments", "description", "developercomment", "developernote"),
+    "note": ("note", "notes", "comment", "comments", "description", "developercomment", "developernote",
+             "developercomments", "translatorcomments"),
     "context": ("context", "ctx", "msgctxt"),
     "max_length": ("maxlength", "maxlen", "maxchars", "characterlimit", "charlimit", "limit"),
 }  # fmt: skip
 """What a column is for → the names that say so, the best first; case, spaces, `_` and `-` count nothing."""
+_WORDS = re.compile("am|as|be|do|go|he|hi|id|in|is|it|kg|km|lb|me|mg|ml|mr|ms|mt|my|no|or|so|st|to|us")
+"""Codes of languages that head columns of other tables, too: alone they say nothing."""
 _SQUEEZED = re.compile(r"[\s_-]+")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ARGUMENT = re.compile(r"\{\s*\w[\w.-]*\s*[,}]")
@@ -93,18 +97,14 @@ class _Table:
 
     def units(self) -> Iterator[_Unit]:
         """The rows that hold a text in any language, by unique keys."""
-        taken: set[str] = set()
+        seen: Counter[str] = Counter()
         for row in self.rows:
             name = next(filter(None, map(row.text, self.named_by)), "")
             if not name.strip() or not any(row.text(index).strip() for index in self.languages):
                 continue
-            key = plain = name.replace("~", "~0").replace("/", "~1")
-            count = 1
-            while key in taken:
-                count += 1
-                key = f"{plain}#{count}"
-            taken.add(key)
-            yield _Unit(key, row)
+            key = name.replace("~", "~0").replace("/", "~1")
+            seen[key] += 1
+            yield _Unit(key if seen[key] == 1 else f"{key}/{seen[key]}", row)
 
 
 class CsvTable:
@@ -316,9 +316,10 @@ def _header(text: str, pairs: bool) -> _Table | None:
 
 def _fits(table: _Table, pairs: bool) -> bool:
     named = table.columns
+    telling = any(not _WORDS.fullmatch(table.name(index)) for index in table.locales.values())
     if pairs:
         return "source" in named and not table.locales and ("key" in named or "target" in named)
-    return bool(table.locales) and ("key" in named or "source" in named or len(table.locales) > 1)
+    return telling and ("key" in named or "source" in named or len(table.locales) > 1)
 
 
 def _columns(text: str, delimiter: str) -> _Table | None:

@@ -9,6 +9,7 @@ translator's choice.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -147,19 +148,15 @@ def blocks(text: str, cues: Iterable[Cue]) -> Iterator[Block]:
     """A block for each cue with a text; its key is the identifier or, since numbers move, the start time."""
     shown = [(cue, _NEWLINE.sub("\n", text[cue.span.start : cue.span.end])) for cue in cues]
     shown = [(cue, words) for cue, words in shown if words.strip()]
-    taken: set[str] = set()
+    seen: Counter[str] = Counter()
     for index, (cue, words) in enumerate(shown):
         named = "" if cue.name.strip().isdecimal() else cue.name.strip().replace("~", "~0").replace("/", "~1")
-        key = plain = named or cue.start
-        count = 1
-        while key in taken:
-            count += 1
-            key = f"{plain}#{count}"
-        taken.add(key)
+        name = named or cue.start
+        seen[name] += 1
         before = f"before: {_short(shown[index - 1][1])}" if index else ""
         after = f"after: {_short(shown[index + 1][1])}" if index + 1 < len(shown) else ""
         yield Block(
-            key=key,
+            key=name if seen[name] == 1 else f"{name}/{seen[name]}",
             text=words,
             spans=(cue.span,),
             syntax="html",
