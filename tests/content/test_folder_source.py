@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.content.formats.json_catalogue import JsonCatalogue
+from dragoman.content.formats.xcstrings import StringCatalogue
 from dragoman.content.sources.folder import RENAMES, FolderSource, Found, find
 from dragoman.kernel import limits
 from dragoman.kernel.errors import CallerError, SourceError
@@ -365,3 +366,25 @@ def test_yaml_of_a_folder_is_taken_only_where_its_place_speaks_of_locales(tree: 
         "deep/i18n/x/y.yml",
     }
     assert list(search(tree, "ci.yml").templates) == ["ci.yml"]
+
+
+def test_a_document_that_holds_all_locales_is_its_own_target(tree: Path) -> None:
+    """Whatever the pattern; and no other document may be written over it."""
+    write(tree, "App/a{b}.xcstrings", "App/a.md")
+    formats = (StringCatalogue(), Named())
+
+    def found(out: str = "") -> Found:
+        return find(
+            tree, [tree], formats=formats, pattern=out, source_locale="en", target_locales=("de", "fr")
+        )
+
+    for templates in (found().templates, found("out/{locale}/{path}{ext}").templates):
+        source = FolderSource(tree, templates=templates)
+        for locale in ("de", "fr"):
+            assert source.target_path("App/a{b}.xcstrings", locale) == "App/a{b}.xcstrings"
+    unseen = FolderSource(tree, "out/{locale}/{path}{ext}", formats=formats)
+    assert unseen.target_path("App/a{b}.xcstrings", "de") == "App/a{b}.xcstrings"
+    assert unseen.target_path("App/a.md", "de") == "out/de/App/a.md"
+    with pytest.raises(CallerError) as refused:
+        found("App/a{{b}}.xcstrings")
+    assert refused.value.code == "output_conflict"

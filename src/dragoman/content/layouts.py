@@ -60,6 +60,11 @@ def template(pattern: str, document: str, base: str, renames: Mapping[str, str],
     return "".join(filled)
 
 
+def own_path(document: str) -> str:
+    """The template of a document that holds all locales: each translation goes into the document itself."""
+    return _literal(document)
+
+
 def _from(start: str, path: str) -> str:
     """A path seen from a folder; both from the root, which asks the file system nothing."""
     if start == "." and not posixpath.isabs(path):

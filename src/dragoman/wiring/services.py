@@ -176,7 +176,8 @@ def local_engine(acceptance: Acceptance, controls: Controls, jobs: Jobs) -> Loca
 
 def source_of(frozen: Mapping[str, Any]) -> FolderSource:
     """The source that a manifest's frozen settings name."""
-    return FolderSource(Path(str(frozen["root"])), str(frozen.get("out") or ""), frozen.get("templates"))
+    root, pattern = Path(str(frozen["root"])), str(frozen.get("out") or "")
+    return FolderSource(root, pattern, frozen.get("templates"), catalogue.formats())
 
 
 def find_sources(

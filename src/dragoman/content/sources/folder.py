@@ -50,9 +50,19 @@ class FolderSource:
     One step's: it looks once at each folder that a path goes through.
     """
 
-    def __init__(self, root: Path, pattern: str = "", templates: Mapping[str, str] | None = None) -> None:
-        """`pattern` serves documents that `templates` (see `Found`) does not name."""
+    def __init__(
+        self,
+        root: Path,
+        pattern: str = "",
+        templates: Mapping[str, str] | None = None,
+        formats: Sequence[Format] = (),
+    ) -> None:
+        """`pattern` serves documents that `templates` (see `Found`) does not name.
+
+        Those that hold all locales, by one of the `formats`, are their own targets.
+        """
         self._root = root
+        self._formats = formats
         self._pattern = pattern or layouts.DEFAULT_PATTERN
         self._templates = templates or {}
         self._top = root.resolve()
@@ -81,13 +91,20 @@ class FolderSource:
 
     def target_path(self, ref: str, locale: str) -> str:
         """Where the translation goes, relative to the root. Raises `CallerError` output_outside_tree."""
-        template = self._templates.get(ref) or layouts.template(self._pattern, ref, "", RENAMES)
+        template = self._templates.get(ref) or self._template(ref)
         path = layouts.output_path(template, locale, self._spelling(template, locale))
         if not self._holds(self._root / path):
             raise CallerError(
                 f"{path} leads out of the working tree through a link", "output_outside_tree", place=path
             )
         return path
+
+    def _template(self, ref: str) -> str:
+        """Where the translations of a document go that nobody looked at before."""
+        place = self._place(ref) if self._formats else None
+        if place is not None and _is_shared(self._formats, ref, place):
+            return layouts.own_path(ref)
+        return layouts.template(self._pattern, ref, "", RENAMES)
 
     def _spelling(self, template: str, locale: str) -> str:
         """How the tree spells a locale already, in the part of the path that names it."""
@@ -175,6 +192,7 @@ class _Finding:
         self._source_locale = source_locale
         self._layouts = layouts.Layouts(self._names, source_locale)
         self._bases: dict[str, str] = {}
+        self._shared: set[str] = set()
 
     def take(self, path: Path) -> None:
         """Add what one PATH holds."""
@@ -210,6 +228,9 @@ class _Finding:
 
     def found(self, target_locales: Sequence[str]) -> Found:
         """Leave out what is a translation, and refuse outputs that would meet."""
+        self._shared = {
+            document for document in self._bases if _is_shared(self._formats, document, self._root / document)
+        }
         templates = {document: self._template(document) for document in self._bases}
         translations = layouts.Translations(templates, self._source_locale)
         skipped: dict[str, str] = {}
@@ -231,12 +252,16 @@ class _Finding:
         for document in templates:
             for locale in target_locales:
                 path = source.target_path(document, locale)
+                if path == document and document in self._shared:
+                    continue  # one file for all locales
                 pair = f"{document} in {locale}"
                 if taken.setdefault(path, pair) != pair:
                     other = f"{taken[path]} would be too" if taken[path] else "that is a source"
                     raise CallerError(f"{pair} would be written to {path}: {other}", "output_conflict", path)
 
     def _template(self, document: str) -> str:
+        if document in self._shared:
+            return layouts.own_path(document)
         if self._pattern:
             here = "." if posixpath.isabs(self._pattern) else self._here
             filled = layouts.template(self._pattern, document, self._bases[document], self._renames, here)
@@ -267,6 +292,19 @@ class _Finding:
             return [unicodedata.normalize("NFC", name) for name in os.listdir(self._root / folder)]
         except OSError:
             return ()
+
+
+def _is_shared(formats: Sequence[Format], reference: str, place: Path) -> bool:
+    """Whether a file holds all locales, by its name and beginning."""
+    ending = posixpath.splitext(reference)[1].lower()
+    if not any(form.shared and ending in form.extensions for form in formats):
+        return False
+    try:
+        with place.open("rb") as opened:
+            head = head_of(opened.read(HEAD_BYTES))
+    except OSError:
+        head = ""
+    return next((form.shared for form in formats if form.detect(reference, head)), False)
 
 
 def _walked(folder: Path) -> Iterator[Path]:
