@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.content import locales, protection
-from dragoman.content.documents import open_document, render
+from dragoman.content.documents import open_document, render, take_back
 from dragoman.content.formats.xcstrings import StringCatalogue
 from dragoman.kernel.errors import DocumentError, DragomanError
 from dragoman.model.documents import Document, Text
@@ -217,6 +217,28 @@ def test_languages_are_spelled_as_apple_does_or_as_the_file_does(locale: str, co
         assert list(json.loads(written(lower, locale, {"a": "x"}))["strings"]["a"]["localizations"]) == [
             "pt_br"
         ]
+
+
+def test_texts_are_taken_back_as_they_were_and_the_rest_is_not_touched() -> None:
+    """States, categories and the places that were there before come back; what others said since stays."""
+    english = plural(one="day", other="days")
+    before = catalogue(
+        a={"localizations": {"en": english, "fr": unit("Vu", "needs_review")}},
+        b={},
+        c={"comment": "c"},
+        d={"localizations": {"en": {**unit("x"), "substitutions": {"n": {"argNum": 1, **english}}}}},
+    )
+    asked: dict[str, Text] = {"a": {"one": "1", "many": "2", "other": "3"}, "b": "B", "c": "C", "d": "D"}
+    asked["d/substitutions/n"] = {"one": "4", "many": "5", "other": "6"}
+    ours = written(before, "fr", asked)
+    now = written(ours, "de", {"a": {"one": "eins", "other": "viele"}, "b": "Bé"})
+    keys = list(asked)
+    back = take_back(FORMAT, target(now, "fr"), target(before, "fr"), keys, "fr").data.decode()
+    assert back == written(before, "de", {"a": {"one": "eins", "other": "viele"}, "b": "Bé"})
+    assert take_back(FORMAT, target(ours, "fr"), target(before, "fr"), keys, "fr").data.decode() == before
+    for part in (["d"], ["d/substitutions/n"], ["a", "c"]):
+        rest = target(take_back(FORMAT, target(now, "fr"), target(before, "fr"), part, "fr").data, "fr")
+        assert {block.key for block in rest.blocks if block.state == ""} == set(keys) - set(part)
 
 
 def test_a_file_in_another_spelling_keeps_its_own() -> None:

@@ -7,7 +7,7 @@ same units, the untouched ones as they were, and no byte changed outside the dec
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dragoman.content.spans import ByteEdit, decode, encode, in_bytes, splice, splice_bytes
@@ -86,6 +86,20 @@ def render(
     rendered = _in_bytes(stand, writing)
     _verify_landed(format, writing, translations)
     _verify_reading(format, before, writing, locale)
+    return rendered
+
+
+def take_back(
+    format: Format, now: Document, before: Document, keys: Collection[str], locale: str
+) -> Rendered:
+    """A shared file as it stands, with these texts of one locale as they were, or gone where none stood.
+
+    Both documents are targets in that locale. Raises `DragomanError` verify_failed as `render` does.
+    """
+    former = {block.key: block.value for block in before.blocks}
+    writing = format.write(now, before, {key: former.get(key, "") for key in keys}, locale)
+    rendered = _in_bytes(now, writing)
+    _verify_reading(format, now, writing, locale)
     return rendered
 
 

@@ -146,7 +146,7 @@ def _publishing_loops(services: Services) -> list[Loop]:
         keeper,
         services.clock,
         services.offload,
-        {"forward": Placing(source_of, formats), "backward": Restoring(source_of)},
+        {"forward": Placing(source_of, formats), "backward": Restoring(source_of, formats)},
     )
     return [Loop("planning", planning.step), Loop("execution", executing.step)]
 

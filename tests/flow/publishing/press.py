@@ -13,6 +13,7 @@ from dragoman.content import documents
 from dragoman.content.formats.gettext import GettextCatalogue
 from dragoman.content.formats.json_catalogue import JsonCatalogue
 from dragoman.content.formats.markdown import MarkdownFormat
+from dragoman.content.formats.xcstrings import StringCatalogue
 from dragoman.content.sources.folder import FolderSource
 from dragoman.families.publication.dry_run import DryRun
 from dragoman.families.publication.files import Files
@@ -38,7 +39,7 @@ from tests.doubles.databases import opened
 from tests.flow.publishing import press_rows
 
 HERE = Workspace("default")
-FORMATS: tuple[Format, ...] = (JsonCatalogue(), GettextCatalogue(), MarkdownFormat())
+FORMATS: tuple[Format, ...] = (JsonCatalogue(), GettextCatalogue(), MarkdownFormat(), StringCatalogue())
 
 
 class Killed(BaseException):
@@ -102,7 +103,7 @@ class WeatheredSource(FolderSource):
     """The folder, some of whose documents cannot be read now."""
 
     def __init__(self, root: Path, away: set[str]) -> None:
-        super().__init__(root, "{locale}/{path}{ext}")
+        super().__init__(root, "{locale}/{path}{ext}", formats=FORMATS)
         self._away = away
 
     def read(self, ref: str) -> bytes:
@@ -138,7 +139,7 @@ class Press:
             keeper,
             self.clock,
             InlineOffload(),
-            {"forward": self.placing, "backward": Restoring(self._source)},
+            {"forward": self.placing, "backward": Restoring(self._source, FORMATS)},
             self._pace,
         )
 

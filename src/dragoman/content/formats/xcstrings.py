@@ -10,7 +10,7 @@ is no block. An empty translation takes a text out again. Phrases of App Shortcu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -56,11 +56,16 @@ class StringCatalogue:
     def write(
         self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
     ) -> Writing:
-        """Change what is said in `locale`, entry by entry."""
+        """Change what is said in `locale`, entry by entry.
+
+        Where `source` is the file as it was before, in the role of a target, the language gets its place, its
+        states and what it varied by back from there.
+        """
         file = cast(_File, base.extras["file"])
         if file.locale != locale:
             file = _File(base.text, file.catalogue, locale)
-        writer = _Writer(file, translations)
+        former = cast(_File, source.extras["file"]) if source.role == "target" else None
+        writer = _Writer(file, translations, former)
         edits = sorted(writer.edits(), key=lambda edit: (edit.span.start, edit.span.end))
         known = {block.key for block in source.blocks}
         lost = tuple(block.key for block in base.blocks if block.key not in known)
@@ -191,8 +196,10 @@ _Node = dict[str, object]
 class _Writer:
     """Collects the edits of one write."""
 
-    def __init__(self, file: _File, translations: Mapping[str, Text]) -> None:
+    def __init__(self, file: _File, translations: Mapping[str, Text], former: _File | None) -> None:
         self._file = file
+        self._former = former
+        self._entries = {one.entry.key: one.entry for one in former.ones} if former else {}
         self._layout = file.layout
         self._values = translations
         self.written: dict[str, Text] = {}
@@ -212,6 +219,9 @@ class _Writer:
         standing = self._file.standing(entry)
         asked = {one.path: self._asked(one) for one in ones if one.key in self._values}
         member = entry.localization(self._file.code)
+        if self._former and asked.keys() >= standing.keys():
+            yield from self._as_before(self._former, entry, member, ones)
+            return
         if not any(any(forms.values()) for forms in asked.values()) and asked.keys() >= standing.keys():
             if member:
                 yield self._without(entry, member, ones[0].key)
@@ -232,6 +242,21 @@ class _Writer:
                 self._put(node, one, one.forms(), "new")
                 self.written[one.key] = self._file.source_block(one).value
         yield self._language(entry, member, _sorted(node), ones[0].key)
+
+    def _as_before(
+        self, former: _File, entry: Entry, member: Member | None, ones: list[_One]
+    ) -> Iterator[Edit]:
+        """A language as it was said in a former state of the file, letter by letter."""
+        before = self._entries.get(entry.key)
+        then = before.localization(former.code) if before else None
+        if then:
+            raw = former.text[then.value.start : then.value.end]
+            yield self._language(entry, member, raw.encode(), ones[0].key)
+        elif member:
+            yield self._without(entry, member, ones[0].key)
+        for one in ones:
+            block = former.target_block(replace(one, entry=before)) if before else None
+            self.written[one.key] = block.value if block else ""
 
     def _asked(self, one: _One) -> dict[str, str]:
         """The forms that a text is to have, as the file names them; puts on record what will be read."""
@@ -287,7 +312,7 @@ class _Writer:
             if about.value.kind in ("string", "other")
         }
 
-    def _language(self, entry: Entry, member: Member | None, node: _Node, key: str) -> Edit:
+    def _language(self, entry: Entry, member: Member | None, node: object, key: str) -> Edit:
         """The edit that makes a node what the entry says in the locale."""
         layout, code = self._layout, self._file.code
         if member:

@@ -2,7 +2,8 @@
 
     claim → verify the plan → for each open step: read again, begin (transaction), executor, end (transaction)
 
-Different plans run side by side, the steps of one never do. Whoever takes a delivery over runs an ambiguous
+Different plans run side by side, the steps of one never do, nor do steps of one target: a file may hold all
+locales, and each step looks at what the one before it wrote. Whoever takes a delivery over runs an ambiguous
 step again under the same key. This module knows no executor and no direction: both are handed in.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from dragoman.content import documents, placing
 from dragoman.kernel.clock import Clock
@@ -64,6 +66,7 @@ class Executing:
         self._offload = offload
         self._directions = directions
         self._pace = pace
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def step(self) -> int:
         """Claim due commands and work each for a while, side by side; how many were worked.
@@ -102,13 +105,15 @@ class Executing:
         until = self._clock.monotonic() + STEP_SECONDS
         steps = [step for step in delivery.steps if step.ordinal in delivery.open_ordinals]
         for step in reversed(steps) if command.direction == "backward" else steps:
-            if lease.lost:
-                raise LeaseLost(f"execution {command.execution_id} is worked by somebody else")
-            if self._clock.monotonic() >= until:
-                await self._database.run(executing.pause_delivery, command)
-                return
-            if await self._work(command, lease, step) not in _GOES_ON:
-                return
+            place = (str(command.settings.get("root", "")), step.planned.target)
+            async with self._turns.setdefault(place, asyncio.Lock()):
+                if lease.lost:
+                    raise LeaseLost(f"execution {command.execution_id} is worked by somebody else")
+                if self._clock.monotonic() >= until:
+                    await self._database.run(executing.pause_delivery, command)
+                    return
+                if await self._work(command, lease, step) not in _GOES_ON:
+                    return
         if not steps:
             await self._database.run(executing.end_delivery, command)
 

@@ -18,6 +18,11 @@ from dragoman.store.schema import site
 from dragoman.store.transaction import Row, Tx
 
 _INTENTS = site.intents
+_LEFT = {
+    "forward": "the source of {} of its texts changed meanwhile: not written",
+    "backward": "somebody changed {} of its texts since: they are left as they are",
+}
+"""Why a step that succeeded left texts, by its direction."""
 
 
 def publication_of(tx: Tx, scope: Scope, manifest_id: str) -> dict[str, Any]:
@@ -44,10 +49,11 @@ def publication_of(tx: Tx, scope: Scope, manifest_id: str) -> dict[str, Any]:
 def unpublished(tx: Tx, scope: Scope, manifest_id: str) -> list[dict[str, Any]]:
     """Every intent that is not wholly in place though it has results, and why.
 
-    What `problems` names some of, and also texts whose source moved while they were translated.
+    What `problems` names some of, and also texts whose source moved while they were translated, or that a
+    person changed in a shared file before it was reverted.
     """
     manifest = _manifest(tx, scope, manifest_id)
-    return _problems(tx, manifest, PAIRS_MAX) + _unplanned(tx, manifest) + _moved(tx, manifest)
+    return _problems(tx, manifest, PAIRS_MAX) + _unplanned(tx, manifest) + _left(tx, manifest)
 
 
 def _manifest(tx: Tx, scope: Scope, manifest_id: str) -> Row:
@@ -110,16 +116,16 @@ def _unplanned(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
     ]
 
 
-def _moved(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
+def _left(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
     rows = executions.left_units(tx, manifest.workspace, manifest.id, PAIRS_MAX)
     planned = _planned(tx, {row.execution_id: row.plan_id for row in rows}, rows)
     return [
         {
-            "state": "source_moved",
+            "state": "source_moved" if row.direction == "forward" else "left_alone",
             **planned[row.execution_id, row.ordinal],
-            "code": "source_moved",
-            "message": f"the source of {row.units_left} of its texts changed meanwhile: not written",
-            "remedy": CODES["source_moved"].remedy,
+            "code": (code := "source_moved" if row.direction == "forward" else "target_conflict"),
+            "message": _LEFT[row.direction].format(row.units_left),
+            "remedy": CODES[code].remedy,
         }
         for row in rows
     ]

@@ -61,8 +61,10 @@ def write(tx: Tx, place: Place, manifest_id: str, units: Sequence[WrittenUnit], 
 def restore(
     tx: Tx, place: Place, units: Sequence[WrittenUnit], whole: bool, before: Sequence[dict[str, Any]]
 ) -> None:
-    """Put back what was on record before a step that has been undone."""
-    _replace(tx, place, None if whole else [unit.key_hash for unit in units], before)
+    """Put back what was on record before a step that has been undone, wholly or for these units."""
+    keys = {unit.key_hash for unit in units}
+    rows = [row for row in before if whole or row["key_hash"] in keys]
+    _replace(tx, place, None if whole else keys, rows)
 
 
 def _replace(tx: Tx, place: Place, keys: Collection[str] | None, rows: Sequence[dict[str, Any]]) -> None:

@@ -384,9 +384,9 @@ def not_in_place(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[R
 
 
 def left_units(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
-    """Newest steps of intents that succeeded and left units whose source had moved."""
+    """Newest steps of intents that succeeded and left units: their source had moved, or a person's stood."""
     steps, latest = _latest(workspace, manifest_id)
-    left = sa.and_(steps.c.state == "SUCCEEDED", steps.c.direction == "forward", steps.c.units_left > 0)
+    left = sa.and_(steps.c.state == "SUCCEEDED", steps.c.units_left > 0)
     return _with_plans(tx, steps, latest, left, limit)
 
 
