@@ -44,12 +44,12 @@ def test_an_attribute_keeps_the_escaping_of_block_comments() -> None:
     document = content(comment)
     key = "content/wp:acme/card[0]/title"
     assert texts(document) == {key: 'A "b" & c'}
-    result = written(document, {key: 'x -- "y" <b>&\\--> ü'})["content"]["raw"]
+    result = written(document, {key: 'x\n-- "y" <b>&\\--> ü'})["content"]["raw"]
     assert result == (
-        '<!-- wp:acme/card {"title":"x \\u002d\\u002d \\u0022y\\u0022 \\u003cb\\u003e'
+        '<!-- wp:acme/card {"title":"x\\n\\u002d\\u002d \\u0022y\\u0022 \\u003cb\\u003e'
         '\\u0026\\u005c\\u002d\\u002d\\u003e ü","href":"/x","n":[1]} /-->'
     )
-    assert json.loads(result[len("<!-- wp:acme/card ") : -4])["title"] == 'x -- "y" <b>&\\--> ü'
+    assert json.loads(result[len("<!-- wp:acme/card ") : -4])["title"] == 'x\n-- "y" <b>&\\--> ü'
 
 
 def test_only_the_raw_values_change_and_each_in_its_own_place() -> None:
@@ -97,6 +97,15 @@ def test_lines_of_a_classic_post_are_texts_and_stay_lines() -> None:
     assert written(document, pseudo)["content"]["raw"] == (
         "First <b>line</b>×\nsecond line×\n\nNext×\n<ul>\n<li>One×\nmore×</li>\n</ul>\nLast×"
     )
+
+
+def test_lines_without_any_tag_are_texts_too() -> None:
+    document = source(
+        {"content": {"raw": "One & all\r\n\r\nTwo"}, "acf": {"area": "A b\nC d"}, "title": "A & b"}
+    )
+    assert list(texts(document).values()) == ["One & all", "Two", "A b", "C d", "A & b"]
+    result = written(document, {key: f"{text}×" for key, text in texts(document).items()})
+    assert (result["content"]["raw"], result["acf"]["area"]) == ("One & all×\r\n\r\nTwo×", "A b×\nC d×")
 
 
 def test_texts_do_not_cross_the_comments_of_blocks() -> None:

@@ -144,6 +144,7 @@ def _runs(text: str, parent: Value, children: Value, path: str, dialect: Dialect
     if not any(node and (node.kind != "object" or node.name == CODE) for node in found):
         yield from _slots(text, children, path, dialect)
         return
+    names = _names(children, dialect)
     run: list[Node] = []
     runs = 0
     for index, node in enumerate((*found, None)):
@@ -159,7 +160,7 @@ def _runs(text: str, parent: Value, children: Value, path: str, dialect: Dialect
         run = []
         if index < len(found):
             child = children.members[index]
-            yield from _slots(text, child.value, f"{path}/{_names(children, dialect)[index]}", dialect)
+            yield from _slots(text, child.value, f"{path}/{names[index]}", dialect)
 
 
 def _names(value: Value, dialect: Dialect) -> list[str]:

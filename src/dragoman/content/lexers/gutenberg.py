@@ -24,7 +24,9 @@ _COMMENT = re.compile(
     r"<!--\s+(?P<ends>/)?wp:(?P<name>[a-z][a-z0-9_-]*(?:/[a-z][a-z0-9_-]*)?)\s+(?P<attributes>\{)?"
 )
 _LINE = re.compile(r"[^\r\n]+")
-_ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in '"<>&\\' + "".join(map(chr, range(0x20)))}
+_ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in '"<>&\\' + "".join(map(chr, range(0x20)))} | {
+    ord(mark): f"\\{short}" for mark, short in zip("\b\f\n\r\t", "bfnrt", strict=True)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class _Comment:
 
 def pieces(value: str, is_text: Callable[[str, str, str], bool]) -> list[Piece]:
     """The texts of a value in order; `is_text` judges (block, name, text) of a block's attribute."""
-    if "<" not in value:
+    if not any(mark in value for mark in "<\r\n"):
         return [Piece("", value, Span(0, len(value)))] if has_words(value) else []
     comments = list(_comments(value))
     found = [*_attributes(value, comments, is_text), *_places(value, comments)]
