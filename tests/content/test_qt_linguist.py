@@ -202,7 +202,8 @@ def test_a_message_without_plural_takes_no_plural() -> None:
 
 
 def test_typescript_is_not_of_this_format() -> None:
-    assert not QT.detect("a.ts", "export const a: TS = 1")
+    assert not QT.detect("a.ts", "export const a: Map<TS> = 1")
+    assert QT.detect("a.ts", "<!-- a note --><!DOCTYPE TS []>\n<TS>")
     assert choose_format(catalogue.formats(), "app_de.ts", ts().encode()).name == "qt"
 
 

@@ -9,6 +9,7 @@ segment's id or its place.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from lxml import etree
@@ -66,8 +67,8 @@ class Xliff2:
         root = tree(after.text)
         if wrong := complaint(list(_reread(root)), after.blocks):
             return wrong
-        if list(_locked(tree(before.text))) != list(_locked(root)):
-            return "what is not to be translated would change"
+        if Counter(_locked(tree(before.text))) - Counter(_locked(root)):
+            return "a unit that is not to be translated would change"
         return ""
 
 
@@ -159,12 +160,12 @@ def _reread(root: etree._Element) -> Iterator[etree._Element | None]:
             yield segment.find("{*}target")
 
 
-def _wanted(segment: etree._Element) -> bool:
-    said = (up.get("translate") for up in segment.iterancestors() if local(up) != "xliff")
+def _wanted(element: etree._Element) -> bool:
+    said = (up.get("translate") for up in (element, *element.iterancestors()) if local(up) != "xliff")
     return next((word for word in said if word in ("yes", "no")), "yes") == "yes"
 
 
 def _locked(root: etree._Element) -> Iterator[str]:
-    for element in root.iter("{*}ignorable", "{*}segment", "{*}originalData"):
-        if local(element) != "segment" or not _wanted(element):
-            yield etree.tostring(element, encoding="unicode", with_tail=False)
+    for unit in root.iter("{*}unit"):
+        if not _wanted(unit):
+            yield etree.tostring(unit, encoding="unicode", with_tail=False)

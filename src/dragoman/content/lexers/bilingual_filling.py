@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import islice, takewhile
 
@@ -254,7 +253,7 @@ class _Growth:
         start, end = element.whole.start, element.whole.end
         first = bisect_left(self._edits, start, key=lambda edit: edit.span.start)
         within = [
-            replace(edit, span=Span(edit.span.start - start, edit.span.end - start))
+            edit._replace(span=Span(edit.span.start - start, edit.span.end - start))
             for edit in takewhile(lambda edit: edit.span.end <= end, islice(self._edits, first, None))
         ]
         piece = splice(self._source.text[start:end], within)

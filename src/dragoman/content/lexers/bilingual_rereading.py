@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from lxml import etree
 
 from dragoman.content.lexers.xml_places import unescaped
+from dragoman.kernel.errors import DragomanError
 from dragoman.model.documents import Block
 
 _TAG = re.compile(r"<(/?)([A-Za-z_][\w:.-]*)(?:\"[^\"]*\"|'[^']*'|[^\"'>])*>")
@@ -19,14 +20,14 @@ _PASSIVE = re.compile(r"<!\[CDATA\[.*?\]\]>|<!--.*?-->|<\?.*?\?>", re.S)
 
 
 def tree(text: str) -> etree._Element:
-    """The root of a text. Raises `ValueError` where libxml2 reads no XML."""
+    """The root of a text. Raises `DragomanError` where libxml2 reads no XML."""
     parser = etree.XMLParser(
         encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
     )
     try:
         return etree.fromstring(text.encode("utf-8"), parser)
     except etree.XMLSyntaxError as error:
-        raise ValueError(str(error)) from error
+        raise DragomanError(f"libxml2 does not read the result: {error.msg}", "verify_failed") from error
 
 
 def local(element: etree._Element) -> str:
@@ -66,9 +67,10 @@ def complaint(found: Sequence[etree._Element | None], blocks: Sequence[Block]) -
 
 def agrees(text: str, names: tuple[str, ...], block: Block, value: str) -> bool:
     """Whether an element's content is a value of ours: raw where the syntax, or an element, says so."""
+    raw = plain(value)
     if block.syntax == "html":
-        return (text, names) == plain(value)
-    return names == plain(value)[1] if names else text == value
+        return (text, names) == raw
+    return names == raw[1] if names else text in (value, raw[0])
 
 
 def _characters(element: etree._Element) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from dragoman.content import locales
 from dragoman.content.lexers.xml_places import Element, cdata, escaped, is_cdata, unescaped
@@ -95,6 +96,7 @@ def lead_of(text: str, start: int) -> str:
     return text[at:start]
 
 
+@lru_cache(maxsize=256)
 def declares(declared: str, locale: str) -> bool:
     """Whether a language that a file declares (`pt_BR`, `zh-TW`) is this locale."""
     try:
