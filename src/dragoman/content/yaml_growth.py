@@ -30,14 +30,17 @@ def written_over(
     tree = tree_of(base)
     fresh = base.role == "source"
     bare = {block.key for block in base.blocks if block.key not in translations and _has_words(block.value)}
-    filling = Filling(tree, translations, locale, bare if fresh else (), fresh=fresh)
     growth = Growth(tree_of(source), tree, translations, locale)
+    taken = () if fresh else growth.taken
+    values = {key: value for key, value in translations.items() if key not in taken}
+    filling = Filling(tree, values, locale, bare if fresh else (), fresh=fresh)
     edits = [*first, *filling.edits(tree.root), *(() if fresh else growth.edits())]
     edits.sort(key=lambda edit: (edit.span.start, edit.span.end))
-    removed = (*filling.removed, *growth.replaced)
+    written = filling.written | growth.written
+    removed = (*filling.removed, *(key for key in growth.replaced if key not in written))
     known = {block.key for block in source.blocks}.union(removed)
     lost = tuple(key for key in tree.units if key not in known)
-    return Writing(splice(base.text, edits), tuple(edits), lost, filling.written | growth.written, removed)
+    return Writing(splice(base.text, edits), tuple(edits), lost, written, removed)
 
 
 class Filling:
@@ -165,17 +168,30 @@ class Growth:
     def __init__(self, source: Tree, base: Tree, values: Mapping[str, Text], locale: str) -> None:
         self._source, self._base = source, base
         self._locale = locale
-        self._values = {key: value for key, value in values.items() if key not in base.units}
+        self._values = {key: value for key, value in values.items() if self._is_missing(key)}
         self._wanted = _prefixes(self._values)
         self._doomed = frozenset(key for key in source.units if key not in self._values)
         self._newline = newline_of(base.text)
         self.written: dict[str, Text] = {}
         self.replaced: list[str] = []
 
+    def _is_missing(self, key: str) -> bool:
+        """Whether the target lacks a text, or has a plain one where the source has a plural."""
+        standing = self._base.units.get(key)
+        return standing is None or bool(self._source.units[key].forms and not standing.forms)
+
+    @property
+    def taken(self) -> Collection[str]:
+        """The keys whose translations are put in here."""
+        return self._values.keys()
+
     def edits(self) -> Iterator[Edit]:
         """All insertions; those at one place in their order."""
         source, base = self._source.root, self._base.root
         if self._values and source:
+            hole = self._base.hole
+            if base is None and hole.start < hole.end:
+                yield Edit(hole, "", "insertion")
             yield from self._grow(source, base or Node("mapping", Span(0, 0), 0), None)
 
     def _grow(self, source: Node, base: Node, path: str | None) -> Iterator[Edit]:
@@ -191,10 +207,10 @@ class Growth:
                     yield self._inserted(source, base, neighbour, pair, key)
                 continue
             neighbour = twin
-            if key not in self._wanted or (key in self._base.units and key not in self._values):
+            if key not in self._wanted:
                 continue
             same = twin.value.kind == pair.value.kind and bool(twin.value.pairs)
-            if key not in self._values and same:
+            if same and key not in self._values and key not in self._base.units:
                 yield from self._grow(pair.value, twin.value, key)
             else:
                 self.replaced += [unit.key for unit in self._base.within(twin, key)]
@@ -210,7 +226,7 @@ class Growth:
             at = line_end(text, neighbour.value.span.end)
         else:
             own = region(text, base.pairs[0]) if base.pairs else None
-            at = own.start if own else self._base.at
+            at = own.start if own else line_end(text, self._base.hole.end)
         lines = self._lines(source, pair, key, column(text, base) if base.pairs else None)
         return _insertion(text, at, lines, self._newline, "insertion", key)
 

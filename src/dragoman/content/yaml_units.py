@@ -15,7 +15,7 @@ import yaml
 
 from dragoman.content import locales
 from dragoman.content.lexers.yaml_places import BOOLEAN_TAG, Node, Pair, notes
-from dragoman.model.documents import Block, Document, Role, Syntax, Text
+from dragoman.model.documents import Block, Document, Role, Span, Syntax, Text
 
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 BOOLEAN_NOTE = "boolean in YAML 1.1: written in quotes, so that it is read as text"
@@ -124,18 +124,19 @@ class Tree:
     root: Node | None
     shape: Shape
     units: Mapping[str, Unit]
-    at: int
-    """Where a first pair would go."""
+    hole: Span
+    """What stands for a root without pairs, and goes for the first one; new lines begin behind it."""
     anchors: frozenset[str]
     """Those that an alias needs."""
 
     @classmethod
-    def of(cls, text: str, root: Node | None, shape: Shape, at: int) -> Tree:
+    def of(cls, text: str, root: Node | None, shape: Shape, hole: Span) -> Tree:
         """The tree below a root."""
+        root = root if root and root.pairs else None
         found = list(shape.units(root)) if root else []
         nodes = list(root.walk()) if root else []
         used = frozenset(node.value for node in nodes if node.kind == "alias")
-        return cls(text, root, shape, {unit.key: unit for unit in found}, at, used)
+        return cls(text, root, shape, {unit.key: unit for unit in found}, hole, used)
 
     def fate(self, pair: Pair, key: str, doomed: Collection[str]) -> tuple[str, ...] | None:
         """The keys that go when a pair goes with the doomed texts; None where something in it stays."""

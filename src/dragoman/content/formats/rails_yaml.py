@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from typing import cast
 
 from dragoman.content import locales
-from dragoman.content.lexers.yaml_places import NULL_TAG, Pair, line_end, parse
+from dragoman.content.lexers.yaml_places import NULL_TAG, Pair, parse
 from dragoman.content.lexers.yaml_spelling import habit_of, spelled_key
 from dragoman.content.spans import line_at
 from dragoman.content.yaml_growth import written_over
 from dragoman.content.yaml_units import Shape, Tree, disagreement, tree_of
 from dragoman.kernel.errors import DocumentError
-from dragoman.model.documents import Document, Edit, Role, Text, Writing
+from dragoman.model.documents import Document, Edit, Role, Span, Text, Writing
 
 _SHAPE = Shape(lone_other=True, small_words=True)
 _TOP = re.compile(r"^(?![\s#%]|---|\.\.\.|- )([\"']?)([^\s:\"']+)\1[ \t]*:(.*)", re.MULTILINE)
@@ -48,8 +48,8 @@ class RailsYaml:
     def read(self, text: str, role: Role, locale: str) -> Document:
         """Every text and plural below the root key."""
         root = _root(text)
-        value = root.value
-        tree = Tree.of(text, value if value.pairs else None, _SHAPE, line_end(text, value.span.end))
+        colon = text.index(":", root.key.span.end if root.key else 0) + 1
+        tree = Tree.of(text, root.value, _SHAPE, Span(colon, max(colon, root.value.span.end)))
         blocks = tuple(_SHAPE.block(text, unit, role, locale, "ruby") for unit in tree.units.values())
         return Document(self.name, text, blocks, role, locale, extras={"root": root, "tree": tree})
 

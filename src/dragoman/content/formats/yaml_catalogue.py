@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dragoman.content.lexers.yaml_places import Node, Pair, parse
+from dragoman.content.lexers.yaml_places import Node, Pair, line_end, parse
 from dragoman.content.spans import line_at
 from dragoman.content.yaml_growth import written_over
 from dragoman.content.yaml_units import Shape, Tree, disagreement, tree_of
 from dragoman.kernel.errors import DocumentError
-from dragoman.model.documents import Document, Role, Syntax, Text, Writing
+from dragoman.model.documents import Document, Role, Span, Syntax, Text, Writing
 
 _SHAPE = Shape(about=frozenset(("description", "hash", "id", "leftDelim", "rightDelim")))
 _SYNTAXES: tuple[tuple[Syntax, re.Pattern[str]], ...] = (
@@ -52,7 +52,8 @@ class YamlCatalogue:
     def read(self, text: str, role: Role, locale: str) -> Document:
         """Every string and plural, in file order."""
         root = _named(text, parse(text))
-        tree = Tree.of(text, root, _SHAPE, len(text))
+        hole = Span(root.span.start, line_end(text, root.span.end)) if root else Span(len(text), len(text))
+        tree = Tree.of(text, root, _SHAPE, hole)
         syntax = self._syntax or _syntax_of(tree)
         blocks = tuple(_SHAPE.block(text, unit, role, locale, syntax) for unit in tree.units.values())
         return Document(self.name, text, blocks, role, locale, extras={"tree": tree})

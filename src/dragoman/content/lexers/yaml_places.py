@@ -222,12 +222,15 @@ class _Reading:
         self._last = 0
         """Where the content read so far ends."""
         self._stack: list[_Open] = []
+        self._anchors: set[str] = set()
         self._root: Node | None = None
 
     def root(self) -> Node | None:
         documents = 0
         events: Iterator[Any] = yaml.parse(self._text, Loader=_LOADER)
         for event in events:
+            if getattr(event, "anchor", None) and not isinstance(event, yaml.AliasEvent):
+                self._anchors.add(event.anchor)
             start, end = event.start_mark.index, event.end_mark.index
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
@@ -258,6 +261,8 @@ class _Reading:
         start = event.start_mark.index
         if any(opened.node.anchor == event.anchor for opened in self._stack):
             raise _Refused(f"the alias *{event.anchor} stands inside of its own anchor", start)
+        if event.anchor not in self._anchors:
+            raise _Refused(f"nothing before is anchored as &{event.anchor}", start)
         return Node("alias", Span(start, event.end_mark.index), start, value=event.anchor)
 
     def _behind_properties(self, event: Any, end: int) -> int:

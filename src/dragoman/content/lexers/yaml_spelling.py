@@ -18,6 +18,8 @@ _ODD = re.compile(
     r"(?i:y|n|yes|no|on|off|true|false|null|~|=|<<|[-+]?\.(?:inf|nan))|[-+]?\.?\d[\d_.,:eE+-]*|0[xob][\da-fA-F_]+"
 )
 """Plain scalars that YAML reads as no string, in one version or another."""
+_BRACKETED = re.compile(r"[?:,#\[\]{}]")
+"""What plain scalars in brackets may hold by some parsers only."""
 _QUOTE = re.compile(r"""[:,\[{-][ \t]+(["'])""")
 _PARENTS = re.compile(r"(?:- +| )*")
 _GAP = re.compile(r"(?<=\S) (?=\S)")
@@ -55,7 +57,7 @@ def spelled_key(name: str, habit: str) -> str:
 
 
 def _first(raw: str, style: str, value: str, habit: str, column: int, flow: bool) -> str:
-    for candidate in _spellings(raw, style, value, habit, column):
+    for candidate in _spellings(raw, style, value, habit, column, flow):
         if _reads(candidate, value, column, flow):
             return candidate
     raise DocumentError(f"YAML cannot hold the text {value[:40]!r}")
@@ -74,7 +76,7 @@ def _reads(candidate: str, value: str, column: int, flow: bool) -> bool:
     return len(read) == 2 and read[0].is_text and read[0].text == value and read[1].value == "z"
 
 
-def _spellings(raw: str, style: str, value: str, habit: str, column: int) -> Iterator[str]:
+def _spellings(raw: str, style: str, value: str, habit: str, column: int, flow: bool) -> Iterator[str]:
     """Ways to spell a value, the present style first, and the double quotes that hold anything last."""
     simple = not _UNPRINTABLE.search(value)
     tail = raw[len(raw.rstrip()) :] if style in ("|", ">") else ""
@@ -82,7 +84,7 @@ def _spellings(raw: str, style: str, value: str, habit: str, column: int) -> Ite
         yield _block(raw, value.split("\n"), column)
     if style == ">":
         yield _block(raw, list(_folded(value, raw)), column)
-    if style == "" and simple and not _ODD.fullmatch(value):
+    if style == "" and simple and not _ODD.fullmatch(value) and not (flow and _BRACKETED.search(value)):
         yield value
     if simple and (style == "'" or (style == "" and _suits_single(value, habit))):
         yield "'" + value.replace("'", "''") + "'"
