@@ -188,7 +188,8 @@ def target_tags(source: Element, locale: str) -> tuple[str, str]:
 
 def _block(pair: Pair, original: Text, standing: Text | None, syntax: Syntax) -> Block:
     """As source, or with a `standing` translation as target."""
-    value, span, state = original, pair.source.inner, cast(BlockState, "")
+    value, span = original, pair.source.inner
+    state: BlockState = ""
     if standing is not None:
         behind = pair.behind.whole.end
         value, span = standing, pair.target.inner if pair.target else Span(behind, behind)

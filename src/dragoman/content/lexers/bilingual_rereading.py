@@ -78,6 +78,6 @@ def _characters(element: etree._Element) -> Iterator[str]:
     for child in element:
         if isinstance(child.tag, str):
             yield from _characters(child)
-        elif child.tag is etree.Entity:
+        elif isinstance(child, etree._Entity):
             yield child.text or ""
         yield child.tail or ""
