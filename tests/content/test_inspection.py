@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from dragoman.content.declared import declared_locales
@@ -16,7 +14,7 @@ GETTEXT, ICU = "gettext", "json"
 
 def document(role: Role, locale: str, blocks: list[Block], form: str = ICU) -> Document:
     """A file in which each block has a line of its own, the first in line 1."""
-    placed = tuple(replace(block, spans=(Span(at * 2, at * 2 + 1),)) for at, block in enumerate(blocks))
+    placed = tuple(block._replace(spans=(Span(at * 2, at * 2 + 1),)) for at, block in enumerate(blocks))
     return Document(form, "x\n" * len(blocks), placed, role, locale)
 
 

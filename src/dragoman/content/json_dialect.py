@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from dragoman.content.json_growth import Standing, Trees, put
 from dragoman.content.json_units import Shape, Tree, Unit, disagreement, has_words
@@ -146,7 +145,7 @@ def _merged(blocks: Sequence[Block]) -> Iterator[Block]:
     places: dict[str, tuple[Span, ...]] = {}
     for block in blocks:
         places[block.key] = places.get(block.key, ()) + block.spans
-    yield from (replace(block, spans=places[key]) for key, block in last.items())
+    yield from (block._replace(spans=places[key]) for key, block in last.items())
 
 
 def shows_choice(text: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Role = Literal["source", "target"]
 Syntax = Literal["printf", "python", "icu", "i18next", "ruby", "fluent", "html", "markdown", "none"]
@@ -20,16 +20,14 @@ Text = str | Plural
 """One field's text: a plain string, or one string a plural category."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Half-open range of characters in a document's text."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """One declared replacement: `text` is raw, already escaped for the place it goes to."""
 
     span: Span
@@ -38,8 +36,7 @@ class Edit:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """One translatable text. `text` is unescaped and, by the document's role, source or translation."""
 
     key: str

@@ -303,7 +303,7 @@ def test_a_member_that_writes_wrongly_is_found_out(member: Member) -> None:
         if edit.kind != "value":
             continue
         for text in (source.text[edit.span.start : edit.span.end], edit.text.replace("ż", "z"), "\x01"):
-            wrong = (*edits[:index], replace(edit, text=text), *edits[index + 1 :])
+            wrong = (*edits[:index], edit._replace(text=text), *edits[index + 1 :])
             with pytest.raises(DragomanError) as refused:
                 render(Faulty(member.format, wrong), None, source, wanted, LOCALE)
             assert refused.value.code == "verify_failed"

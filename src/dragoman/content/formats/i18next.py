@@ -200,8 +200,7 @@ def _block(first: Block, group: Group, role: Role, locale: str) -> Block:
     value = group.read(texts, role, locale)
     places = sorted((form.start + 1, form.end - 1) for form in group.forms.values())
     empty = role == "target" and not all(map(str.strip, texts.values()))
-    return replace(
-        first,
+    return first._replace(
         key=group.key,
         text=texts["other"],
         plural=None if isinstance(value, str) else value,
@@ -275,7 +274,7 @@ def _writing(
         if group is None:
             return edit
         grown = edit.kind != "value" and group.key in stood and group.key in forms
-        return replace(edit, key=group.key, kind="plural" if grown else edit.kind)
+        return edit._replace(key=group.key, kind="plural" if grown else edit.kind)
 
     written: dict[str, Text] = {}
     grouped: dict[str, dict[str, str]] = {}

@@ -57,6 +57,11 @@ class Form(NamedTuple):
     text: str
 
 
+_Remarks = tuple[str, tuple[tuple[Line, list[str]], ...], tuple[Line, ...]]
+"""Notes, flags and former msgids, as an entry has them."""
+_NO_REMARKS: _Remarks = ("", (), ())
+
+
 class Entry(NamedTuple):
     """One message that is not obsolete, from its first comment to behind its last line.
 
@@ -162,14 +167,14 @@ def _entry(text: str, match: re.Match[str]) -> Entry:
     except ValueError:
         complain(text, match.start())
     body = match.end(1)
-    start, notes, flags, previous = body, "", (), ()
+    start, remarks = body, _NO_REMARKS
     if (comment := text.find("#", match.start(), body)) >= 0:
         start = max(
             match.start(), text.rfind("\n", 0, comment) + 1, text.rfind("\r", match.start(), comment) + 1
         )
-        notes, flags, previous = _remarks(text, start, body)
+        remarks = _remarks(text, start, body)
     key = msgid if name is None else f"{name}\4{msgid}"
-    return Entry(start, body, forms[-1].end, key, name, msgid, other, forms, notes, flags, previous)
+    return Entry(start, body, forms[-1].end, key, name, msgid, other, forms, *remarks)
 
 
 def _forms(text: str, at: int, numbered: bool) -> tuple[Form, ...]:
@@ -188,9 +193,7 @@ def _forms(text: str, at: int, numbered: bool) -> tuple[Form, ...]:
     return tuple(forms)
 
 
-def _remarks(
-    text: str, start: int, end: int
-) -> tuple[str, tuple[tuple[Line, list[str]], ...], tuple[Line, ...]]:
+def _remarks(text: str, start: int, end: int) -> _Remarks:
     """Notes, flags and former msgids out of the comments between two places."""
     notes: list[str] = []
     flags: list[tuple[Line, list[str]]] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dragoman.content.lexers.escaping_habits import habits
 from dragoman.content.lexers.xml_places import Element, cdata, escaped, unescaped
@@ -94,7 +94,7 @@ class Insertions:
     def add(self, at: int, entry: Entry, parts: Iterable[Element], edits: Iterable[Edit], key: str) -> None:
         """Copy an entry of the source to `at`. `parts` are inner elements on lines of their own."""
         moved = [
-            *(replace(edit, text=self._moved(edit.text)) if edit.kind == "plural" else edit for edit in edits)
+            *(edit._replace(text=self._moved(edit.text)) if edit.kind == "plural" else edit for edit in edits)
         ]
         for gap in _gaps(entry, tuple(parts)):
             if not any(edit.span.start < gap.end and gap.start < edit.span.end for edit in moved):
