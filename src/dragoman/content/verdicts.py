@@ -39,13 +39,14 @@ class Fault:
 class Verdict:
     """One field of a reply. `value` is its translation where there are no `faults`.
 
-    `answered` says that each of its pieces came back, however well.
+    `answered` says that each of its pieces came back, however well; `review` names the warnings of checks.
     """
 
     field: Field
     value: Text | None
     faults: tuple[Fault, ...]
     answered: bool
+    review: tuple[str, ...] = ()
 
 
 def judge(
@@ -81,6 +82,7 @@ def _verdict(
 ) -> Verdict:
     translated: dict[str, str] = {}
     faults: list[Fault] = []
+    warnings: dict[str, None] = {}
     for piece in pieces:
         name = names.get(piece.category, "")
         count = counts.get(name, 0)
@@ -92,14 +94,37 @@ def _verdict(
         if isinstance(found, Fault):
             faults.append(found)
         else:
-            translated[piece.category] = found
+            translated[piece.category], warned = found
+            warnings |= dict.fromkeys(warned)
     answered = all(counts.get(name, 0) for name in names.values())
     value = None if faults else prompting.assembled(field, translated)
-    return Verdict(field, value, tuple(faults), answered)
+    return Verdict(field, value, tuple(faults), answered, tuple(sorted(warnings)))
 
 
-def _examined(source_locale: str, field: Field, piece: Piece, answer: str) -> str | Fault:
-    """A piece's translation, whole again, or the first thing that nobody would accept about it."""
+def review(source_locale: str, field: Field, value: Text) -> tuple[str, ...]:
+    """The names of what a person should look at in a translation that was accepted before."""
+    sources = prompting.sources(field) if isinstance(field.value, Mapping) else {"": field.value}
+    forms = {"": value} if isinstance(value, str) else value
+    found = [
+        finding.check
+        for category in sources.keys() & forms.keys()
+        for finding in check(
+            sources[category],
+            forms[category],
+            syntax=field.syntax,
+            source_locale=source_locale,
+            target_locale=field.target_locale,
+            max_length=field.max_length,
+            category=category,
+        )
+    ]
+    return tuple(sorted(set(found)))
+
+
+def _examined(
+    source_locale: str, field: Field, piece: Piece, answer: str
+) -> tuple[str, tuple[str, ...]] | Fault:
+    """A piece's translation, whole again, with the names of its warnings; or what nobody would accept."""
     try:
         text = restore(piece.protected, answer)
     except MarkersBroken as broken:
@@ -114,6 +139,6 @@ def _examined(source_locale: str, field: Field, piece: Piece, answer: str) -> st
     )
     errors = [finding for finding in findings if finding.severity == "error"]
     if not errors:
-        return text
+        return text, tuple(finding.check for finding in findings)
     message = " ".join(finding.message for finding in errors)
     return Fault(piece.category, errors[0].check, message, errors[0].missing)

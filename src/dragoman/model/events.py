@@ -72,6 +72,7 @@ def _field(wire_key: str, field: Mapping[str, Any]) -> FieldResult:
         code=str(field.get("code") or ""),
         check=str(field.get("check") or ""),
         message=str(field.get("message") or ""),
+        review=tuple(map(str, field.get("review") or ())),
     )
 
 

@@ -142,6 +142,7 @@ class FieldResult:
     code: str = ""
     check: str = ""
     message: str = ""
+    review: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,6 +270,8 @@ class Result:
     check: str = ""
     message: str = ""
     missing: tuple[str, ...] = ()
+    review: tuple[str, ...] = ()
+    """The checks whose warnings ask a person to look at the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ def _field(row: Row) -> dict[str, Any]:
         return failed | ({"missing": json.loads(row.missing)} if row.missing else {})
     if row.result is None:
         return {"text": None, "via": row.via}
-    return {"plural" if row.plural else "text": read(row.result, row.plural), "via": row.via}
+    shown = {"plural" if row.plural else "text": read(row.result, row.plural), "via": row.via}
+    return shown | ({"review": row.review.split()} if row.review else {})
 
 
 def event_bytes(event: Mapping[str, Any], items: Sequence[EndedItem], bytes_max: int) -> bytes:

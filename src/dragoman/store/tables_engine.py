@@ -126,6 +126,7 @@ def _job_parts(metadata: sa.MetaData) -> dict[str, sa.Table]:
             word("check_name", 32),
             word("message", 500),
             optional("missing", LongText),  # JSON list of what a failed check missed
+            word("review", 255),  # the checks that warned of a good text, joined by spaces
             sa.Index("ix_job_fields_state", "job_id", "state", "via"),
             clustered=True,
         ),

@@ -153,7 +153,7 @@ def _intents(metadata: sa.MetaData) -> dict[str, sa.Table]:
             optional("selection_fingerprint", Hash),
             optional("prepared", LongText),  # the envelope; null before preparation and after acceptance
             optional("key_map", LongText),  # wire key → block key, kept for settlement and publishing
-            *counted("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through"),
+            *counted("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review"),
             optional("submission_id", Id),
             optional("remote_job_id", Word(191)),
             *failure(),
@@ -186,6 +186,7 @@ def _texts(metadata: sa.MetaData) -> dict[str, sa.Table]:
             word("code", 64),
             word("check_name", 32),
             word("message", 500),
+            word("review", 255),  # the checks that warned of a good text, joined by spaces
             clustered=True,
         ),
         "entries": table(  # what we know of every target text; outlives manifests

@@ -94,8 +94,23 @@ def test_results_are_one_object_a_line_with_the_reason_where_there_is_no_text(tr
         ("a.json", "fr", "failed"),
         ("b.json", "fr", "completed"),
     ]
-    assert results[0]["fields"]["k"] == {"text": "fr Hello", "via": "ai"}
+    assert results[0]["fields"]["k"] == {"state": "translated", "text": "fr Hello", "via": "ai"}
     assert results[0]["fields"]["j"]["code"] == "content_refused"
+
+
+def test_a_text_that_passes_with_warnings_is_in_review_and_stays_there_when_it_is_recalled(tree: Desk) -> None:
+    """The full stop is lost: a person should look, and nothing is held back. Memory forgets no warning."""
+    tree.write("c.json", {"k": "Save the file."})
+    tree.write("d.json", {"k": "Save the file."})
+    wanted = {"state": "review", "text": "Enregistrez", "review": ["punctuation"]}
+    with answering("translate", dictionary={"Save the file.": "Enregistrez"}) as server:
+        tree.hire(server.url)
+        for name, via in (("c.json", "ai"), ("d.json", "memory")):
+            told = tree.translate(name, "--to", "fr", *HIRED)
+            assert told.code == 0
+            (result,) = map(json.loads, tree.run("results", of(told)).out.splitlines())
+            assert result["fields"]["k"] == {**wanted, "via": via}
+        assert len(server.calls) == 1
 
 
 def test_a_canceled_manifest_begins_nothing_more_and_keeps_what_was_paid_for(

@@ -148,9 +148,12 @@ def _results(tx: Tx, scope: Workspace, manifest_id: str, after_ordinal: int, lim
 
 def _text(field: Row) -> dict[str, Any]:
     if field.code:
-        return {"code": field.code, "check": field.check_name, "message": field.message}
+        return {"state": "failed", "code": field.code, "check": field.check_name, "message": field.message}
     text = json.loads(field.text) if field.plural else field.text
-    return {"plural" if field.plural else "text": text, "via": field.via}
+    shown = {"plural" if field.plural else "text": text, "via": field.via}
+    if field.review:
+        return {"state": "review", **shown, "review": field.review.split()}
+    return {"state": "translated", **shown}
 
 
 def _waiting(tx: Tx, scope: Workspace, manifest_id: str, after_ordinal: int, limit: int) -> dict[str, Any]:

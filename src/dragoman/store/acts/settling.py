@@ -26,6 +26,7 @@ from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx, repeatable
 
 _INTENTS = tables.intents
+_REVIEW_CHARS_MAX = 255
 
 
 class Kept(NamedTuple):
@@ -150,6 +151,7 @@ def _result_row(intent: Row, block_key: str, source_hash: str, field: FieldResul
         "code": field.code,
         "check_name": field.check,
         "message": field.message[:500],
+        "review": " ".join(field.review)[:_REVIEW_CHARS_MAX],
     }
 
 

@@ -102,8 +102,8 @@ def failed_fields(tx: Tx, intent_ids: list[str]) -> list[Row]:
 
 
 def field_split(tx: Tx, manifest_id: str) -> dict[str, int]:
-    """Sums over the settled intents: fields in all, failed, from memory, from a provider, passed through."""
-    names = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through")
+    """Sums over the settled intents: fields in all, failed, by where they came from, and in review."""
+    names = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review")
     sums = [sa.func.coalesce(sa.func.sum(_INTENTS.c[name]), 0).label(name) for name in names]
     row = tx.first(sa.select(*sums).where(_INTENTS.c.manifest_id == manifest_id))
     return {name: int(getattr(row, name)) for name in names}

@@ -55,6 +55,7 @@ _ENDED = (
         _FIELDS.c.check_name,
         _FIELDS.c.message,
         _FIELDS.c.missing,
+        _FIELDS.c.review,
     )
     .where(
         _FIELDS.c.job_id == sa.bindparam("job"),
@@ -77,7 +78,7 @@ _END = (
         _FIELDS.c.state == FIELD.initial,
     )
     .values({name: sa.bindparam(f"new_{name}") for name in ("state", "result", "via", "code")})
-    .values({name: sa.bindparam(f"new_{name}") for name in ("check_name", "message", "missing")})
+    .values({name: sa.bindparam(f"new_{name}") for name in ("check_name", "message", "missing", "review")})
 )
 _COUNT_CALL = (
     sa.update(_FIELDS)
@@ -185,6 +186,7 @@ def _ending(job_id: str, result: Result) -> dict[str, Any]:
         "new_check_name": result.check,
         "new_message": sanitize(result.message) if failed else "",
         "new_missing": json.dumps(result.missing, ensure_ascii=False) if result.missing else None,
+        "new_review": " ".join(result.review),
     }
 
 

@@ -21,7 +21,7 @@ _ENTRIES_OF = sa.select(_ENTRIES).where(
 )
 _GOOD = {"memory": "via_memory", "ai": "via_ai", "passed": "passed_through"}
 """Whence a field's text came → the count of an intent that it belongs to."""
-_TALLY = ("fields_total", "fields_failed", *_GOOD.values())
+_TALLY = ("fields_total", "fields_failed", *_GOOD.values(), "in_review")
 
 
 def replace_results(tx: Tx, rows: Sequence[dict[str, Any]]) -> None:
@@ -58,11 +58,12 @@ def failed_keys(tx: Tx, intent_ids: Sequence[str]) -> list[Row]:
 
 
 def tallies(tx: Tx, intent_ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """How the fields of each intent ended: failed, via memory, via ai, passed through."""
+    """How the fields of each intent ended: failed, via memory, via ai, passed through; and in review."""
+    ended = (_RESULTS.c.intent_id, _RESULTS.c.via, _RESULTS.c.code, _RESULTS.c.review)
     rows = tx.all(
-        sa.select(_RESULTS.c.intent_id, _RESULTS.c.via, _RESULTS.c.code, sa.func.count().label("number"))
+        sa.select(*ended, sa.func.count().label("number"))
         .where(_RESULTS.c.intent_id.in_(intent_ids))
-        .group_by(_RESULTS.c.intent_id, _RESULTS.c.via, _RESULTS.c.code)
+        .group_by(*ended)
     )
     found = {intent_id: dict.fromkeys(_TALLY, 0) for intent_id in intent_ids}
     for row in rows:
@@ -71,6 +72,8 @@ def tallies(tx: Tx, intent_ids: Sequence[str]) -> dict[str, dict[str, int]]:
         name = "fields_failed" if row.code else _GOOD.get(row.via)
         if name:
             tally[name] += row.number
+        if row.review:
+            tally["in_review"] += row.number
     return found
 
 

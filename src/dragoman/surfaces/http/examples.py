@@ -79,7 +79,10 @@ RESULT_PAGE: dict[str, Any] = {
             "document": "guide/install.md",
             "locale": "he",
             "state": "completed",
-            "fields": {"title": {"text": "התקנה", "via": "ai"}},
+            "fields": {
+                "title": {"state": "translated", "text": "התקנה", "via": "ai"},
+                "lead": {"state": "review", "text": "שלום", "via": "ai", "review": ["punctuation"]},
+            },
         }
     ],
     "next": _NEXT,

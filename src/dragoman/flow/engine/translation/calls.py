@@ -188,7 +188,7 @@ class Calls:
 
 def _results(work: JobWork, after: Aftermath, finish: Finish) -> Iterator[Result]:
     for verdict in after.good:
-        yield from work.results(verdict.field, verdict.value or "", "ai")
+        yield from work.results(verdict.field, verdict.value or "", "ai", verdict.review)
     for verdict, code in after.failed:
         fault = verdict.faults[0]
         said = fault.message if verdict.answered else _UNANSWERED.get(finish, fault.message)

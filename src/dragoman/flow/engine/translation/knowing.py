@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from dragoman.content import verdicts
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.errors import LocaleError
 from dragoman.kernel.limits import JOBS_PER_FIELD_MAX, RECALL_BATCH
@@ -40,7 +41,7 @@ class Knowing:
             result
             for field in rest
             if field.ordinal in remembered
-            for result in work.results(field, remembered[field.ordinal], "memory")
+            for result in _recalled(work, field, remembered[field.ordinal])
         ]
         rest = [field for field in rest if field.ordinal not in remembered]
         results += await self._given_up(work, rest)
@@ -73,6 +74,10 @@ class Knowing:
                 if tried.get(keys[field.ordinal], 0) >= JOBS_PER_FIELD_MAX:
                     results += work.failures(field, "gave_up", _GAVE_UP)
         return results
+
+
+def _recalled(work: JobWork, field: Field, text: Text) -> list[Result]:
+    return work.results(field, text, "memory", verdicts.review(work.job.source_locale, field, text))
 
 
 def _refused_locales(work: JobWork, fields: Sequence[Field]) -> dict[str, str]:

@@ -96,9 +96,9 @@ class JobWork:
             raise LeaseLost(f"the lease of job {self.job.id} has run out here")
         return left_seconds
 
-    def results(self, field: Field, value: Text, via: Via) -> list[Result]:
+    def results(self, field: Field, value: Text, via: Via, review: tuple[str, ...]) -> list[Result]:
         """A field's translation, for the field and for its repeats."""
-        return [Result(ordinal, value, via) for ordinal in (field.ordinal, *field.repeats)]
+        return [Result(ordinal, value, via, review=review) for ordinal in (field.ordinal, *field.repeats)]
 
     def failures(
         self, field: Field, code: str, message: str, check: str = "", missing: tuple[str, ...] = ()

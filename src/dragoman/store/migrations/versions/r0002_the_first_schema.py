@@ -1,4 +1,4 @@
-"""The first schema: intents to plans."""
+"""The first schema: intents to plan_steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: intents to plans."""
+    """The first schema: intents to plan_steps."""
     _intents()
     _intents_1()
     _job_fields()
@@ -28,7 +28,6 @@ def upgrade() -> None:
     _outbox()
     _pauses()
     _plan_steps()
-    _plans()
 
 
 def _intents() -> None:
@@ -62,6 +61,7 @@ def _intents() -> None:
         sa.Column("via_memory", Count, nullable=False, server_default="0"),
         sa.Column("via_ai", Count, nullable=False, server_default="0"),
         sa.Column("passed_through", Count, nullable=False, server_default="0"),
+        sa.Column("in_review", Count, nullable=False, server_default="0"),
         sa.Column("submission_id", Id),
         sa.Column("remote_job_id", Word(191)),
         sa.Column("error_code", Word(64)),
@@ -117,6 +117,7 @@ def _job_fields() -> None:
         sa.Column("check_name", Word(32), nullable=False, server_default=""),
         sa.Column("message", Word(500), nullable=False, server_default=""),
         sa.Column("missing", LongText),
+        sa.Column("review", Word(255), nullable=False, server_default=""),
         sa.CheckConstraint("plural IN (0, 1)", name=steps.f("ck_job_fields_plural_flag")),
         sa.CheckConstraint(
             "state IN ('done', 'failed', 'open', 'passed')", name=steps.f("ck_job_fields_state_known")
@@ -368,18 +369,3 @@ def _plan_steps() -> None:
         sa.PrimaryKeyConstraint("plan_id", "ordinal", name=steps.f("pk_plan_steps")),
         clustered=True,
     )
-
-
-def _plans() -> None:
-    steps.create_table(
-        "plans",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("manifest_id", Id, nullable=False),
-        sa.Column("executor", Word(32), nullable=False),
-        sa.Column("steps", Count, nullable=False),
-        sa.Column("fingerprint", Hash, nullable=False),
-        sa.Column("created_at", Instant, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=steps.f("pk_plans")),
-    )
-    steps.create_index("ix_plans_manifest", "plans", ["workspace", "manifest_id", "created_at"])

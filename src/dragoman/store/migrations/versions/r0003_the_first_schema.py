@@ -1,4 +1,4 @@
-"""The first schema: projects to workspaces."""
+"""The first schema: plans to workspaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: projects to workspaces."""
+    """The first schema: plans to workspaces."""
+    _plans()
     _projects()
     _publication_commands()
     _publication_requests()
@@ -30,6 +31,21 @@ def upgrade() -> None:
     _trials()
     _workers()
     _workspaces()
+
+
+def _plans() -> None:
+    steps.create_table(
+        "plans",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("manifest_id", Id, nullable=False),
+        sa.Column("executor", Word(32), nullable=False),
+        sa.Column("steps", Count, nullable=False),
+        sa.Column("fingerprint", Hash, nullable=False),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_plans")),
+    )
+    steps.create_index("ix_plans_manifest", "plans", ["workspace", "manifest_id", "created_at"])
 
 
 def _projects() -> None:
@@ -201,6 +217,7 @@ def _results() -> None:
         sa.Column("code", Word(64), nullable=False, server_default=""),
         sa.Column("check_name", Word(32), nullable=False, server_default=""),
         sa.Column("message", Word(500), nullable=False, server_default=""),
+        sa.Column("review", Word(255), nullable=False, server_default=""),
         sa.CheckConstraint("plural IN (0, 1)", name=steps.f("ck_results_plural_flag")),
         sa.PrimaryKeyConstraint("intent_id", "key_hash", name=steps.f("pk_results")),
         clustered=True,
