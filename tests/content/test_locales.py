@@ -186,6 +186,8 @@ def test_each_ecosystems_spelling() -> None:
     assert locales.android_spelling("sr-Latn") == "b+sr+Latn"
     assert locales.android_spelling("he") == "iw"
     assert locales.apple_spelling("zh-TW") == "zh-Hant"
+    assert [locales.apple_spelling(tag) for tag in ("zh", "zh-SG")] == ["zh-Hans", "zh-Hans-SG"]
+    assert locales.apple_spelling("zh-HK") == "zh-Hant-HK"
     assert locales.spellings("pt-BR")[:2] == ("pt-BR", "pt_BR")
     assert {"pt-br", "pt-rBR", "pt_br"} <= set(locales.spellings("pt-BR"))
 

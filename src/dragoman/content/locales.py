@@ -228,9 +228,12 @@ def android_spelling(locale: str) -> str:
 
 
 def apple_spelling(locale: str) -> str:
-    """As an `.lproj` folder: `zh-Hans`, `pt-BR`; a bare Chinese tag gets its script."""
+    """As an `.lproj` folder: `zh-Hans`, `zh-Hant-HK`, `pt-BR`; Chinese has its script, no usual region."""
     language = _parsed(locale)
-    return f"zh-{_full(locale)[1]}" if language.language == "zh" and not language.script else locale
+    if language.language != "zh" or language.script:
+        return locale
+    script = f"zh-{_full(locale).script}"
+    return script if equivalent(script, locale) else f"{script}-{language.territory}"
 
 
 def _readable(code: str) -> str:

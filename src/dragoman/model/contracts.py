@@ -19,7 +19,11 @@ class Format(Protocol):
     extensions: tuple[str, ...]
     whole: bool
     shared: bool
-    """Whether one file holds all locales: the target is the source's file, and a write touches one locale."""
+    """Whether one file holds all locales: the target is the source's file, and a write touches one locale.
+
+    Such a format takes a text out where its translation is empty; a `source` in the role of a target is then
+    the file as it was before.
+    """
     renames: Mapping[str, str]
     """Extensions that change on the way from source to target (`.pot` becomes `.po`)."""
 
