@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import random
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from dragoman.content.formats import properties
 from dragoman.content.formats.properties import PropertiesCatalogue
 from dragoman.content.lexers.properties_entries import scan
 from dragoman.content.lexers.properties_rereading import reread
+from dragoman.content.protection import protect, restore
 from dragoman.kernel.errors import DocumentError, DragomanError
 from dragoman.model.documents import Document, Role
 from tests.content.real_files import corpus
@@ -84,6 +88,7 @@ def test_real_bundles_come_through(file: Path) -> None:
         ("=b", "", "b"),
         ("a=# no comment", "a", "# no comment"),
         ("a=b\\\n# no comment", "a", "b# no comment"),
+        ("\\\n# comment\na=b", "a", "b"),
     ],
 )
 def test_keys_and_values_are_as_java_reads_them(text: str, key: str, value: str) -> None:
@@ -198,3 +203,81 @@ def test_continued_lines_stay_continued() -> None:
 def test_a_plural_has_no_place() -> None:
     with pytest.raises(DragomanError, match="plural forms"):
         written("a=b", {"a": {"one": "x", "other": "y"}})  # type: ignore[dict-item]
+
+
+JAVA = """
+import java.io.*;
+import java.nio.charset.StandardCharsets;
+import java.text.MessageFormat;
+import java.util.*;
+public class Oracle {
+  static String hex(String text) {
+    StringBuilder out = new StringBuilder();
+    for (char c : text.toCharArray()) out.append(String.format("%04x", (int) c));
+    return out.toString();
+  }
+  public static void main(String[] args) throws IOException {
+    BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (String line; (line = lines.readLine()) != null;) {
+      StringBuilder text = new StringBuilder();
+      for (int at = 0; at < line.length(); at += 4)
+        text.append((char) Integer.parseInt(line.substring(at, at + 4), 16));
+      if (args[0].equals("message")) {
+        System.out.println(hex(new MessageFormat(text.toString()).format(new Object[] {"ARG"})));
+        continue;
+      }
+      StringBuilder out = new StringBuilder();
+      Properties read = new Properties();
+      try { read.load(new StringReader(text.toString())); }
+      catch (IllegalArgumentException refused) { System.out.println("refused"); continue; }
+      for (String key : new TreeSet<>(read.stringPropertyNames()))
+        out.append(hex(key)).append('=').append(hex(read.getProperty(key))).append(' ');
+      System.out.println(out.toString().trim());
+    }
+  }
+}
+"""
+
+
+def by_java(folder: Path, mode: str, texts: list[str]) -> list[str]:
+    """One line of Java's answer to each text; skips the test where there is no Java."""
+    java = shutil.which("java")
+    if java is None:
+        pytest.skip("no Java here")
+    (folder / "Oracle.java").write_text(JAVA)
+    asked = "".join(f"{_hex(text)}\n" for text in texts)
+    command = [java, str(folder / "Oracle.java"), mode]
+    answer = subprocess.run(command, input=asked, capture_output=True, text=True, check=True, timeout=120)
+    return answer.stdout.splitlines()
+
+
+def _hex(text: str) -> str:
+    return text.encode("utf-16-be", "surrogatepass").hex()
+
+
+def test_java_reads_what_we_read(tmp_path: Path) -> None:
+    """But for a lone backslash at a file's end: to Java an empty key after LF, and nothing after CRLF."""
+    chance = random.Random(7)
+    signs = "ab=: \t\f\\\n\ru0#!é😀"
+    files = ["".join(chance.choices(signs, k=chance.randint(1, 24))) + "\nz=z" for _ in range(4000)]
+    for text, answer in zip(files, by_java(tmp_path, "load", files), strict=True):
+        try:
+            read = {entry.key: entry.text for entry in scan(text)}
+        except DocumentError:
+            assert answer == "refused", text
+            continue
+        ours = {f"{_hex(key)}={_hex(value)}" for key, value in read.items()}
+        assert set(answer.split()) == ours, repr(text)
+
+
+def test_java_shows_messages_as_their_blocks_do(tmp_path: Path) -> None:
+    """`MessageFormat` of what is written for a translation shows that translation, its argument filled in."""
+    shown = ["L'objet {0} n'est pas là", "d''{0}'", "{0}'s ''x''", "It isn't '{'0'}' but {0}'"]
+    protected = [protect("of {0}", "icu")]
+    shown += [
+        restore(protected[0], f"{before}⟦1⟧{behind}") for before in ("d'", "", "l''") for behind in ("", "'s")
+    ]
+    answers = by_java(tmp_path, "message", [properties._message(text) for text in shown])
+    for text, answer in zip(shown, answers, strict=True):
+        literal = text.replace("''{", "'{").replace("{0}", "ARG").replace("'{'", "{").replace("'}'", "}")
+        assert bytes.fromhex(answer).decode("utf-16-be") == literal, text

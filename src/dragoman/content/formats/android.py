@@ -97,8 +97,8 @@ class AndroidStrings:
             found, known = _elements(after.text), _elements(before.text)
         except etree.XMLSyntaxError as error:
             return f"libxml2 does not read the result: {error}"
-        for unit in _resources(after).units.values():
-            if complaint := _differs(unit, found):
+        for units in _resources(after).by_entry.values():
+            if complaint := _differs(units, found):
                 return complaint
         texts = {_identity(unit.entry.element) for unit in _resources(after).units.values()}
         for identity, element in found.items():
@@ -306,17 +306,19 @@ def _elements(text: str) -> dict[tuple[str | None, ...], etree._Element]:
     return found
 
 
-def _differs(unit: Unit, found: Mapping[tuple[str | None, ...], etree._Element]) -> str:
-    """What libxml2 and the second reader hold against one unit."""
-    entry = unit.entry.element
+def _differs(units: Sequence[Unit], found: Mapping[tuple[str | None, ...], etree._Element]) -> str:
+    """What libxml2 and the second reader hold against the units of one entry."""
+    entry = units[0].entry.element
     element = found.get(_identity(entry))
     if element is None:
-        return f"libxml2 does not find {unit.key!r}"
-    for quantity, value in unit.values.items():
-        at = None if value.element is entry else items(entry).index(value.element)
-        read = element if at is None else list(element.iterchildren("item"))[at]
-        if not _agrees(value, unit.texts[quantity], unit.markup, read):
-            return f"a second reader finds another text at {unit.key!r}"
+        return f"libxml2 does not find {units[0].key!r}"
+    read = dict(zip((item.whole for item in items(entry)), element.iterchildren("item"), strict=True))
+    read[entry.whole] = element
+    for unit in units:
+        texts, markup = unit.texts, unit.markup
+        for quantity, value in unit.values.items():
+            if not _agrees(value, texts[quantity], markup, read[value.element.whole]):
+                return f"a second reader finds another text at {unit.key!r}"
     return ""
 
 

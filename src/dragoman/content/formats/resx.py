@@ -109,7 +109,8 @@ class ResxCatalogue:
                     removed.append(item.key)
         else:
             edits += _insertions(base, source, values, spelling)
-            lost = tuple(key for key in file.items if key not in {block.key for block in source.blocks})
+            known = {block.key for block in source.blocks}
+            lost = tuple(key for key in file.items if key not in known)
         edits.sort(key=lambda edit: (edit.span.start, edit.span.end))
         return Writing(splice(base.text, edits), tuple(edits), lost, values, tuple(dict.fromkeys(removed)))
 

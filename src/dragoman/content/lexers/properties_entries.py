@@ -55,6 +55,8 @@ def scan(text: str) -> list[Entry]:
         start, end, behind = lines[index]
         line = text[start:end].strip(_BLANK)
         index += 1
+        if text[start:end].lstrip(_BLANK) == "\\":
+            continue  # continues nothing: what follows is a line of its own, and may be a comment
         if not line:
             if not entries and notes:
                 lead = behind  # what stands above a blank line at the top is about the file

@@ -18,7 +18,7 @@ def _logical(text: str) -> Iterator[str]:
     joined = ""
     for line in text.split("\n"):
         bare = line.lstrip(" \t\f")
-        if not joined and (not bare or bare[0] in "#!"):
+        if not joined and (bare in ("", "\\") or bare[0] in "#!"):
             continue
         slashes = len(bare) - len(bare.rstrip("\\"))
         if slashes % 2:
