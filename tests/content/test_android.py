@@ -114,10 +114,10 @@ def test_the_same_on_an_example_of_our_own() -> None:
     assert block.syntax == "html"
     protected = protect(block.text, block.syntax)
     assert protected.text == "See ⟦1⟧this⟦/1⟧, it's ⟦2⟧new⟦/2⟧"
-    out = written(source, {"t": restore(protected, "C'est ⟦2⟧neuf⟦/2⟧ : ⟦1⟧l'un & deux⟦/1⟧ & «»")})
+    out = written(source, {"t": restore(protected, "C'est ⟦2⟧neuf⟦/2⟧ : ⟦1⟧l'un & deux⟦/1⟧ & «» < 3")})
     assert out == res(
         '<string name="t">C\\\'est <b>neuf</b> : <![CDATA[<a href="%1$s">l\'un & deux</a>]]>'
-        " &amp; «»</string>"
+        " &amp; «» &lt; 3</string>"
     )
 
 
@@ -132,6 +132,8 @@ def test_the_same_on_an_example_of_our_own() -> None:
         ("\\uD83D\\uDE00", "😀"),
         ("&lt;b&gt;x&lt;/b&gt; &amp; &#160;", "<b>x</b> & \xa0"),
         ("<![CDATA[<a href=\"x\">it\\'s  'b'</a>]]>", "<a href=\"x\">it's  'b'</a>"),
+        ("&amp;amp; &amp;lt; x", "&amp; &lt; x"),
+        ("&lt;a  b&gt;", "<a b>"),
         ("100% \\\\ C:\\\\", "100% \\ C:\\"),
     ],
 )
@@ -157,7 +159,11 @@ def test_any_text_can_be_written_in_any_style(text: str, like: str) -> None:
     )
 
 
-@given(st.lists(st.sampled_from(["<b>", "</b>", *RAW, "<![CDATA[ 'x' ]]>", "&", "&lt;", "  "])).map("".join))
+@given(
+    st.lists(st.sampled_from(["<b>", "</b>", *RAW, "<![CDATA[ 'x' ]]>", "&", "&lt;b", "< ", "<3", "  "])).map(
+        "".join
+    )
+)
 def test_any_words_between_markup_read_back(text: str) -> None:
     assume(is_markup(text))
     assert shown_markup(Spelling([], [], "\n").markup(text)) == text

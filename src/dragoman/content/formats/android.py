@@ -38,7 +38,7 @@ _NAME = re.compile(r"(?:^|[\\/])donottranslate[^\\/]*$", re.IGNORECASE)
 _PREFIX = re.compile(r"</?([\w.-]+):|\s([\w.-]+):[\w.-]+\s*=")
 _LOCALE = re.compile(r"(?<=\s)tools:locale\s*=\s*[\"']([^\"']*)")
 _QUANTITY = re.compile(r"(\squantity\s*=\s*[\"'])\w+")
-_BARE_AMPERSAND = re.compile(r"<!\[CDATA\[.*?\]\]>|(&)(?!#?\w+;)", re.DOTALL)
+_BARE = re.compile(r"<!\[CDATA\[.*?\]\]>|&(?!#?\w+;)|<(?![A-Za-z_:/!?])", re.DOTALL)
 _ENTITY = re.compile(r"&([A-Za-z_][\w.-]*);")
 _PARSER = etree.XMLParser(encoding="utf-8", resolve_entities=False, no_network=True, strip_cdata=False)
 
@@ -327,7 +327,7 @@ def _agrees(value: Value, text: str, markup: bool, element: etree._Element) -> b
     if not markup:
         section = is_cdata(value.raw)
         return reread_section(content).strip() == text.strip() if section else reread(content) == text
-    inner = _BARE_AMPERSAND.sub(lambda match: "&amp;" if match[1] else match[0], text)
+    inner = _BARE.sub(lambda match: {"&": "&amp;", "<": "&lt;"}.get(match[0], match[0]), text)
     own = sorted(set(_ENTITY.findall(inner)) - {"lt", "gt", "amp", "quot", "apos"})
     declared = "".join(f'<!ENTITY {name} "">' for name in own)
     wrapped = f"<!DOCTYPE i [{declared}]><i {' '.join(_declarations(element))}>{inner}</i>"

@@ -9,12 +9,14 @@ written reads back letter by letter, whatever the text. Knows no entries.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from dragoman.content.lexers.escaping_habits import habits
 from dragoman.content.lexers.xml_places import cdata, is_cdata, unescaped
 
-_CODE = re.compile(r"<!\[CDATA\[.*?\]\]>|<!--.*?-->|<\?.*?\?>|<(?:[^\"'<>]|\"[^\"]*\"|'[^']*')*+>", re.DOTALL)
+_CODE = re.compile(
+    r"<!\[CDATA\[.*?\]\]>|<!--.*?-->|<\?.*?\?>|</?[A-Za-z_:](?:[^\"'<>]|\"[^\"]*\"|'[^']*')*+>", re.DOTALL
+)
 _SECTION = "<![CDATA["
 _OWN_ENTITY = re.compile(r"&(?!(?:lt|gt|amp|quot|apos);)[A-Za-z_][\w.-]*;")
 _PARTS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|\"|[ \t\r\n]+|[^\\\" \t\r\n]+|\\", re.DOTALL)
@@ -22,8 +24,9 @@ _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SPELLED = re.compile(rf"{_ESCAPE.pattern}|&(?:#\d{{1,7}}|#[xX][0-9A-Fa-f]{{1,6}}|\w+);", re.DOTALL)
 _LINE_END = re.compile(r"\r\n|\r")
 _PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
-_BARE_AMPERSAND = re.compile(r"&(?!#?\w+;)")
-_PLAIN_AMPERSAND = re.compile(r"&amp;(?!#?\w+;)")
+_BARE = re.compile(r"&(?!#?\w+;)|<(?![A-Za-z_:/!?])")
+_BARE_SPELLED = re.compile(r"&amp;(?!#?\w+;)|&lt;(?![A-Za-z_:/!?])")
+"""`&` and `<` that no reader takes for code: between markup they show as they are."""
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 _SHORT = {"n": "\n", "t": "\t"}
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
@@ -42,12 +45,15 @@ def shown(raw: str) -> str:
     """What an app shows of a raw value without markup."""
     if is_cdata(raw):
         return _joined(_ESCAPE.sub(_character, _LINE_END.sub("\n", unescaped(raw))))
-    return _joined("".join(_collapsed([unescaped(raw)])))
+    return _joined(_collapsed([(unescaped(raw), False)]))
 
 
 def shown_markup(raw: str) -> str:
     """A raw value with its markup, and the words between it as an app shows them."""
-    return _joined("".join(_collapsed(_pieces(_LINE_END.sub("\n", raw)))))
+    pieces = _pieces(_LINE_END.sub("\n", raw))
+    return _joined(
+        _collapsed((piece if code else _BARE_SPELLED.sub(_entity, piece), code) for piece, code in pieces)
+    )
 
 
 class Spelling:
@@ -76,13 +82,13 @@ class Spelling:
     def markup(self, text: str) -> str:
         """A text with markup as a raw value."""
         pieces = list(_pieces(text))
-        left = sum(len(piece) for piece in pieces if _is_content(piece))
+        left = sum(len(piece) for piece, code in pieces if not code or piece.startswith(_SECTION))
         out: list[str] = []
         space = True
-        for piece in pieces:
-            if _CODE.fullmatch(piece):
+        for piece, code in pieces:
+            if code:
                 out.append(piece.replace("\n", self._newline))
-                if _is_content(piece):
+                if piece.startswith(_SECTION):
                     left, space = left - len(piece), False
                 continue
             words: list[str] = []
@@ -91,7 +97,7 @@ class Spelling:
                 kept = char == " " and (space or not left)
                 words.append("\\u0020" if kept else self._markup.get(char, char))
                 space = char == " " and not kept
-            out.append(_BARE_AMPERSAND.sub("&amp;", "".join(words)))
+            out.append(_BARE.sub(lambda match: _MUST_IN_XML[match[0]], "".join(words)))
         spelled = "".join(out)
         return _safe(f"\\{spelled}" if spelled[:1] in ("@", "?") else spelled)
 
@@ -106,34 +112,29 @@ class Spelling:
         return cdata(_safe(spelled))
 
 
-def _is_content(piece: str) -> bool:
-    """Whether a piece shows: words, and sections with what is in them."""
-    return piece.startswith(_SECTION) or not _CODE.fullmatch(piece)
-
-
-def _pieces(raw: str) -> Iterator[str]:
-    """Code and words by turns."""
+def _pieces(raw: str) -> Iterator[tuple[str, bool]]:
+    """Words and code, each with whether it is code."""
     at = 0
     for match in _CODE.finditer(raw):
         if match.start() > at:
-            yield raw[at : match.start()]
-        yield match[0]
+            yield raw[at : match.start()], False
+        yield match[0], True
         at = match.end()
     if at < len(raw):
-        yield raw[at:]
+        yield raw[at:], False
 
 
-def _collapsed(pieces: Iterable[str]) -> Sequence[str]:
+def _collapsed(pieces: Iterable[tuple[str, bool]]) -> str:
     """The pieces as aapt2 puts them together; quotes and spaces reach across code."""
     out: list[str] = []
     quoted, space, ending = False, True, -1
-    for piece in pieces:
-        if _CODE.fullmatch(piece):
+    for piece, code in pieces:
+        if code:
             out.append(piece)
             if piece.startswith(_SECTION):
                 space, ending = False, -1
             continue
-        for part in _PARTS.findall(_PLAIN_AMPERSAND.sub("&", piece)):
+        for part in _PARTS.findall(piece):
             if part == '"':
                 quoted = not quoted
                 continue
@@ -147,7 +148,11 @@ def _collapsed(pieces: Iterable[str]) -> Sequence[str]:
             space, ending = False, -1
     if ending >= 0:
         del out[ending]
-    return out
+    return "".join(out)
+
+
+def _entity(match: re.Match[str]) -> str:
+    return unescaped(match[0])
 
 
 def _character_of(escape: str) -> str:
