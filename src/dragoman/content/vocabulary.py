@@ -93,6 +93,11 @@ _FUNCTION_WORDS: Mapping[str, frozenset[str]] = {
         "ur": "کے میں کی ہے اور سے کو کا اس یہ نہیں پر آپ ہیں ایک بھی کر لیے ہو تھا یا",
     }.items()
 }
+_SPEAKERS: Mapping[str, frozenset[str]] = {
+    word: frozenset(name for name, words in _FUNCTION_WORDS.items() if word in words)
+    for word in frozenset().union(*_FUNCTION_WORDS.values())
+}
+"""Word → the languages that have it."""
 _KIN = (
     frozenset(("da", "nb", "nn", "no", "sv")),
     frozenset(("cs", "sk")),
@@ -165,19 +170,21 @@ def winner(text: str, expected: str, feared: str) -> str:
     if wanted not in _FUNCTION_WORDS:
         return ""
     words = Counter(word.replace("’", "'") for word in _WORD.findall(text.lower()))
-    own = _FUNCTION_WORDS[wanted]
-    hits = sum(count for word, count in words.items() if word in own)
-    best, most = "", 0
-    for name, listed in _FUNCTION_WORDS.items():
-        if name == wanted or any(wanted in kin and name in kin for kin in _KIN):
-            continue
-        met = {word: count for word, count in words.items() if word in listed and word not in own}
-        score = sum(met.values())
-        needed = (_HITS_MIN if hits else _LONE_HITS_MIN) if name == left_in else _STRANGER_HITS_MIN
-        enough = len(met) >= needed and 6 * score >= sum(words.values())
-        if enough and score > 3 * hits and score > most:
-            best, most = name, score
+    own = sum(count for word, count in words.items() if wanted in _SPEAKERS.get(word, ()))
+    met: dict[str, list[int]] = {}
+    for word, count in words.items():
+        for name in _SPEAKERS.get(word, ()) if wanted not in _SPEAKERS.get(word, ()) else ():
+            met.setdefault(name, []).append(count)
+    best, most = "", max(3 * own, sum(words.values()) // 6)
+    for name, counts in met.items():
+        needed = (_HITS_MIN if own else _LONE_HITS_MIN) if name == left_in else _STRANGER_HITS_MIN
+        if len(counts) >= needed and sum(counts) > most and not _are_kin(name, wanted):
+            best, most = name, sum(counts)
     return best
+
+
+def _are_kin(one: str, other: str) -> bool:
+    return any(one in kin and other in kin for kin in _KIN)
 
 
 @lru_cache(maxsize=8192)
