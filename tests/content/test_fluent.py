@@ -266,3 +266,24 @@ def test_what_is_not_fluent_is_refused_by_line(text: str, line: int, told: str) 
         source(text)
     assert refused.value.place == f"a.ftl:{line}"
     assert told in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = x {" + " " * 200_000 + "$x }\n",
+        "a =" + "\n" * 100_000 + "    x\n",
+        "a = b" + "\n    { $x }" * 5_000 + "\n",
+        "a = " + '{ "" }' * 5_000 + "\n",
+        "a = " + '"{' * 20_000 + "\n",
+        "# c\n" * 20_000 + "a = b\n",
+    ],
+    ids=["blanks", "lines", "placeables", "quotes", "braces", "comments"],
+)
+@pytest.mark.timeout(30)
+def test_reading_takes_linear_time(text: str) -> None:
+    try:
+        document = source(text)
+    except DocumentError:
+        return
+    render(FORMAT, target(text), document, {"a": str(document.blocks[0].value) + "c"}, "pl")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
@@ -145,6 +146,34 @@ def test_styles_tags_and_anchors_are_kept(key: str, text: str, expected: str) ->
     assert expected in written(SAMPLE, {key: text}, SAMPLE)
 
 
+CATALOGUES = st.dictionaries(
+    st.text("abc no~/:", min_size=1, max_size=4),
+    st.recursive(
+        st.text("ab: '\"\n#", max_size=8) | st.none() | st.booleans() | st.integers(),
+        lambda inner: (
+            st.lists(inner, max_size=4)
+            | st.dictionaries(st.text("abc", min_size=1, max_size=2), inner, max_size=4)
+        ),
+        max_leaves=12,
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(CATALOGUES, st.sampled_from([None, True, False]), st.sampled_from([2, 4]), st.data())
+def test_any_part_of_any_catalogue_can_be_missing_and_come_later(
+    catalogue: object, flow: bool | None, indent: int, data: st.DataObject
+) -> None:
+    text = yaml.safe_dump(catalogue, default_flow_style=flow, indent=indent, sort_keys=False)
+    wanted = {key: f"{value}!" for key, value in values(source(text)).items() if str(value).strip()}
+    some = {key: value for key, value in wanted.items() if data.draw(st.booleans())}
+    partial = written(text, some)
+    complete = written(text, wanted, partial)
+    assert {key: value for key, value in values(target(complete)).items() if key in wanted} == wanted
+
+
 def test_messages_of_hugo_are_plurals_texts_and_notes() -> None:
     text = (
         "readingTime:\n  description: Shown above\n  one: One minute\n  other: '{{ .Count }} minutes'\n"
@@ -257,3 +286,24 @@ def test_what_is_not_yaml_is_refused_by_line(text: str, line: int, told: str) ->
         source(text)
     assert refused.value.place == f"a.yml:{line}"
     assert told in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: b #" + " " * 200_000 + "x\n",
+        "\n" * 100_000 + "a: b\n",
+        "# x\n" * 100_000 + "a: b\n",
+        "a: '%" + "0" * 200_000 + "'\n",
+        "a: " + "[{" * 5_000,
+        "a: &x " + " " * 200_000 + "b\n",
+    ],
+    ids=["blanks", "lines", "comments", "zeros", "brackets", "anchor"],
+)
+@pytest.mark.timeout(20)
+def test_reading_takes_linear_time(text: str) -> None:
+    try:
+        document = source(text)
+    except DocumentError:
+        return
+    render(FORMAT, target(text), document, {"a": "c"}, "pl")

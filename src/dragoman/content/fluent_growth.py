@@ -143,6 +143,7 @@ class Growth:
         self._values = values
         self._standing = {unit.key: unit for _, unit in base.units()}
         self._newline = newline_of(base.text)
+        self._bare = {unit.key for _, unit in source.units() if unit.key not in values}
         self.written: dict[str, Text] = {}
         self.exchanged: set[str] = set()
         """Texts of the target whose pattern is written anew."""
@@ -199,9 +200,8 @@ class Growth:
     def _filling(self, there: Piece | None = None) -> Filling:
         """Over the source; what the target has of a pattern already is kept where nothing else is asked."""
         kept = {unit.key: value_of(unit) for unit in there.units} if there else {}
-        values = {**kept, **self._values}
-        doomed = {unit.key for _, unit in self._source.units() if unit.key not in values}
-        return Filling(self._source, values, doomed)
+        values = {**kept, **self._values} if kept else self._values
+        return Filling(self._source, values, self._bare - kept.keys() if kept else self._bare)
 
     def _tell(self, filling: Filling, pieces: Sequence[Piece]) -> None:
         for piece in pieces:

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from dragoman.content import locales
 from dragoman.content.lexers.yaml_places import Node, Pair, column, line_end, line_start, region
-from dragoman.content.lexers.yaml_spelling import habit_of, spelled, spelled_anew
-from dragoman.content.spans import newline_of, splice
+from dragoman.content.lexers.yaml_spelling import spelled, spelled_anew
+from dragoman.content.spans import splice
 from dragoman.content.yaml_units import CATEGORIES, Tree, Unit, joined, tree_of
 from dragoman.model.documents import Document, Edit, EditKind, Span, Text, Writing
 
@@ -56,8 +56,6 @@ class Filling:
         self._values = values
         self._locale = locale
         self._doomed = doomed
-        self._newline = newline_of(tree.text)
-        self._habit = habit_of(tree.text)
         self.written: dict[str, Text] = {}
         self.removed: list[str] = []
 
@@ -106,7 +104,7 @@ class Filling:
     def _value(self, pair: Pair, text: str, key: str) -> Iterator[Edit]:
         node = pair.value
         if text != node.text or (self._fresh and not node.is_text):
-            yield Edit(node.span, spelled(self.tree.text, node, text, self._habit), "value", key)
+            yield Edit(node.span, spelled(self.tree.text, node, text, self.tree.habit), "value", key)
 
     def _plural(self, unit: Unit, value: Text) -> Iterator[Edit]:
         """Forms replaced, those that the locale lacks taken out, new ones put in CLDR's order."""
@@ -151,7 +149,7 @@ class Filling:
         quote = raw[:1] if raw[:1] in ("'", '"') else ""
         gap = whole[key.span.end : node.span.start] if key else ": "
         gap = gap if not node.anchor and gap.strip() == ":" and not _LINE_END.search(gap) else ": "
-        item = f"{quote}{name}{quote}{gap}{spelled_anew(text, node.style, self._habit, flow)}"
+        item = f"{quote}{name}{quote}{gap}{spelled_anew(text, node.style, self.tree.habit, flow)}"
         if flow:
             at = node.span.end if behind else like.start
             return Edit(Span(at, at), f", {item}" if behind else f"{item}, ", "plural", unit.key)
@@ -159,7 +157,9 @@ class Filling:
         lead = "".join(letter if letter == " " else " " for letter in whole[line : like.start])
         own = region(whole, like)
         at = line_end(whole, node.span.end) if behind or own is None else own.start
-        return _insertion(whole, at, f"{lead}{item}{self._newline}", self._newline, "plural", unit.key)
+        return _insertion(
+            whole, at, f"{lead}{item}{self.tree.newline}", self.tree.newline, "plural", unit.key
+        )
 
 
 class Growth:
@@ -171,7 +171,6 @@ class Growth:
         self._values = {key: value for key, value in values.items() if self._is_missing(key)}
         self._wanted = _prefixes(self._values)
         self._doomed = frozenset(key for key in source.units if key not in self._values)
-        self._newline = newline_of(base.text)
         self.written: dict[str, Text] = {}
         self.replaced: list[str] = []
 
@@ -228,7 +227,7 @@ class Growth:
             own = region(text, base.pairs[0]) if base.pairs else None
             at = own.start if own else line_end(text, self._base.hole.end)
         lines = self._lines(source, pair, key, column(text, base) if base.pairs else None)
-        return _insertion(text, at, lines, self._newline, "insertion", key)
+        return _insertion(text, at, lines, self._base.newline, "insertion", key)
 
     def _exchanged(self, source: Node, base: Node, twin: Pair, pair: Pair, key: str) -> Edit:
         """A pair that holds something else, or nothing, becomes the source's."""
@@ -253,7 +252,7 @@ class Growth:
             lines = self._filled(pair, key, own)
         further = (ours if target_column is None else target_column) - ours
         moved = "".join(_moved(line, further) for line in lines.splitlines(keepends=True))
-        return _LINE_END.sub(self._newline, moved.rstrip("\r\n") + "\n" if own is None else moved)
+        return _LINE_END.sub(self._base.newline, moved.rstrip("\r\n") + "\n" if own is None else moved)
 
     def _filled(self, pair: Pair, key: str, span: Span) -> str:
         """A part of the source that holds one pair, with what is translated of it."""
@@ -295,7 +294,7 @@ class Growth:
         value = self._values.get(key, node.text)
         text = value if isinstance(value, str) else value["other"]
         self.written[key] = text
-        return spelled_anew(text, node.style, habit_of(self._base.text), flow=True)
+        return spelled_anew(text, node.style, self._base.habit, flow=True)
 
 
 def _insertion(text: str, at: int, lines: str, newline: str, kind: EditKind, key: str) -> Edit:

@@ -15,6 +15,8 @@ import yaml
 
 from dragoman.content import locales
 from dragoman.content.lexers.yaml_places import BOOLEAN_TAG, Node, Pair, notes
+from dragoman.content.lexers.yaml_spelling import habit_of
+from dragoman.content.spans import newline_of
 from dragoman.model.documents import Block, Document, Role, Span, Syntax, Text
 
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
@@ -128,6 +130,9 @@ class Tree:
     """What stands for a root without pairs, and goes for the first one; new lines begin behind it."""
     anchors: frozenset[str]
     """Those that an alias needs."""
+    habit: str
+    """The quotes that the file prefers."""
+    newline: str
 
     @classmethod
     def of(cls, text: str, root: Node | None, shape: Shape, hole: Span) -> Tree:
@@ -136,7 +141,16 @@ class Tree:
         found = list(shape.units(root)) if root else []
         nodes = list(root.walk()) if root else []
         used = frozenset(node.value for node in nodes if node.kind == "alias")
-        return cls(text, root, shape, {unit.key: unit for unit in found}, hole, used)
+        return cls(
+            text,
+            root,
+            shape,
+            {unit.key: unit for unit in found},
+            hole,
+            used,
+            habit_of(text),
+            newline_of(text),
+        )
 
     def fate(self, pair: Pair, key: str, doomed: Collection[str]) -> tuple[str, ...] | None:
         """The keys that go when a pair goes with the doomed texts; None where something in it stays."""

@@ -19,6 +19,7 @@ from dragoman.content.spans import splice
 from dragoman.model.documents import Block, Document, Role, Span, Text, Writing
 
 _ENTRY = re.compile(r"(-?[A-Za-z][\w-]*) *=", re.ASCII)
+_LINE_END = re.compile(r"\r?\n")
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"\{\s*\"([^\"\\{}]*)\"\s*\}")
 
@@ -100,7 +101,7 @@ def _by_lines(text: str) -> dict[str, str]:
     """Each message with its lines, comments and blank lines left out: entries alone begin at the margin."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in text.splitlines():
+    for line in _LINE_END.split(text):
         if entry := _ENTRY.match(line):
             lines = found.setdefault(entry[1], [])
         if line.strip() and not line.startswith("#"):

@@ -24,7 +24,7 @@ _SYNTAXES: tuple[tuple[Syntax, re.Pattern[str]], ...] = (
     ("none", re.compile(r"\{\{-?\s*[.$]|\{\{-?\s*\w+\s+")),
     ("i18next", re.compile(r"\{\{[^{}]+\}\}")),
     ("icu", re.compile(r"\{\s*\w[\w.-]*\s*[,}]")),
-    ("printf", re.compile(r"%(?:\d+\$)?[-+0#]*\d*(?:\.\d+)?(?:ll?|hh?|z)?[sdiufx@](?!\w)|%\(\w+\)[sd]")),
+    ("printf", re.compile(r"%(?:\d++\$)?[-+0#]*+\d*+(?:\.\d++)?(?:ll?|hh?|z)?[sdiufx@](?!\w)|%\(\w+\)[sd]")),
 )
 """How a file's placeholders are told; Go's templates (`{{ .Count }}`) are protected in every syntax."""
 

@@ -187,12 +187,9 @@ class _Reading:
         blank = _BLANK.match(text, head)
         first = blank.end() if blank else head
         block = "\n" in text[head:first]
-        inside = [span_of(element) for element in pattern.elements if isinstance(element, ast.Placeable)]
-        leads = [
-            found[1]
-            for found in _CONTINUED.finditer(text, head, end)
-            if not any(start < found.start() < stop for start, stop in inside)
-        ]
+        code = [span_of(element) for element in pattern.elements if isinstance(element, ast.Placeable)]
+        outside = zip([head, *(stop for _, stop in code)], [*(start for start, _ in code), end], strict=True)
+        leads = [found[1] for start, stop in outside for found in _CONTINUED.finditer(text, start, stop + 1)]
         if leads:
             indent = min(leads, key=len)
         else:

@@ -18,7 +18,7 @@ from dragoman.kernel.errors import DragomanError
 _CODE = "[.*"
 """What would be no text at the beginning of a line."""
 _BRACE = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|[{}]")
-_BREAK = re.compile(r"[ ]*(?:\r\n|\n)[ \r\n]*")
+_BREAK = re.compile(r"(?<! ) *(?:\r\n|\n)[ \r\n]*")
 _PARSER = FluentParser(with_spans=False)
 
 Element = ast.TextElement | ast.Placeable

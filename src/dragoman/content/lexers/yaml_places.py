@@ -27,7 +27,7 @@ _PROPERTY = re.compile(
     r"(?:&[^\s,\[\]{}]+|![^\s,\[\]{}]*)(?:[ \t]+|[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\r)[ \t]*)?"
 )
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
-_COMMENT = re.compile(r"[ \t]*#[ \t]?(.*?)[ \t]*(?=[\r\n]|\Z)")
+_COMMENT = re.compile(r"[ \t]*#([^\r\n]*)")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _RESOLVER: Any = yaml.resolver.Resolver()
 
@@ -150,7 +150,8 @@ def notes(text: str, pair: Pair) -> str:
         comment = _COMMENT.match(text, above)
         if not comment:
             break
-        found.insert(0, comment[1])
+        found.append(comment[1].strip())
+    found.reverse()
     value = pair.value
     if value.style in ("|", ">"):
         behind = re.compile(r"[|>][-+\d]*(?=[ \t])").match(text, value.span.start)
@@ -158,7 +159,7 @@ def notes(text: str, pair: Pair) -> str:
     else:
         at = value.span.end if value.kind == "scalar" else -1
     if at >= 0 and text[at : at + 1] in (" ", "\t") and (comment := _COMMENT.match(text, at)):
-        found.append(comment[1])
+        found.append(comment[1].strip())
     return "\n".join(found).strip()
 
 
