@@ -110,6 +110,7 @@ def test_a_bracket_is_quoted_only_where_it_would_be_code() -> None:
         ("a = x\n", "p\n  q", 'a = p\n    { "" }  q\n'),
         ("a = x\n", " y ", 'a = { "" } y { "" }\n'),
         ('a = { " " }x{ "  " }\n', " y  ", 'a = { " " }y{ "  " }\n'),
+        ("a = x\n", '{ "" }y\n{ "[" }z{ " " }', 'a = { "" }{ "" }y\n    { "" }{ "[" }z{ " " }{ "" }\n'),
         ("a =\n    .b = x\n", "y\nz", "a =\n    .b = y\n        z\n"),
         ("a = { $x }, { NUMBER($n,\n    minimumFractionDigits: 2) }\n", None, "a = { $x }, { NUMBER($n, min"),
         ('a = { "{" }x{ "}" }\n', None, 'a = { "{" }x{ "}" }ż\n'),

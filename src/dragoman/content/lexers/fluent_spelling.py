@@ -19,6 +19,8 @@ _CODE = "[.*"
 """What would be no text at the beginning of a line."""
 _BRACE = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"|[{}]")
 _BREAK = re.compile(r"(?<! ) *(?:\r\n|\n)[ \r\n]*")
+_STRING = re.compile(r"\{\s*\"([^\"\\]*)\"\s*\}")
+_STRING_LAST = re.compile(r"\{[^\S\n]?\"([^\"\\]*)\"[^\S\n]?\}\Z")
 _PARSER = FluentParser(with_spans=False)
 
 Element = ast.TextElement | ast.Placeable
@@ -31,23 +33,21 @@ def shown(
 
     `markers` stand for selects, by where they begin.
     """
-    out = "\n" if block else ""
-    first = len(out)
+    out: list[str] = []
+    at_line = block
     for index, element in enumerate(elements):
         if isinstance(element, ast.TextElement):
-            out += element.value
+            out.append(element.value)
+            at_line = element.value.endswith("\n")
             continue
         start, end = span_of(element)
         quoted = element.expression.value if isinstance(element.expression, ast.StringLiteral) else None
-        at_line = out.endswith("\n")
-        at_end = index in (0, len(elements) - 1)
-        if quoted is not None and (
-            (at_line and quoted and quoted in _CODE) or ((at_line or at_end) and not quoted.strip(" "))
-        ):
-            out += quoted
+        if quoted is not None and _is_read(quoted, at_line, index in (0, len(elements) - 1)):
+            out.append(quoted)
         else:
-            out += (markers or {}).get(start) or _BREAK.sub(" ", text[start:end])
-    return out[first:]
+            out.append((markers or {}).get(start) or _BREAK.sub(" ", text[start:end]))
+        at_line = False
+    return "".join(out)
 
 
 def spelled(
@@ -107,6 +107,11 @@ def one_line(raw: str) -> str:
     return _BREAK.sub(" ", raw).strip(" ")
 
 
+def _is_read(quoted: str, at_line: bool, at_end: bool) -> bool:
+    """Whether quotes are there for their place alone, so that what they hold is text."""
+    return (at_line and bool(quoted) and quoted in _CODE) or ((at_line or at_end) and not quoted.strip(" "))
+
+
 def _quoted(value: str) -> str:
     return f'{{ "{value}" }}'
 
@@ -118,7 +123,10 @@ def _line(
     if not line.strip(" "):
         return _quoted(line) if line or opens or closes else ""
     head = tail = ""
-    if at_line and line[0] in _CODE:
+    first, last = _STRING.match(line), _STRING_LAST.search(line) if closes else None
+    if first and _is_read(first[1], at_line, opens):
+        head = _quoted("")
+    elif at_line and line[0] in _CODE:
         head, line = _quoted(line[0]), line[1:]
     elif opens and ends[0] and line.startswith(ends[0]) and not line[len(ends[0]) :].startswith(" "):
         head, line = _quoted(ends[0]), line[len(ends[0]) :]
@@ -126,7 +134,7 @@ def _line(
         head = _quoted("")
     if closes and ends[1] and line.endswith(ends[1]) and not line[: -len(ends[1])].endswith(" "):
         tail, line = _quoted(ends[1]), line[: -len(ends[1])]
-    elif closes and line.endswith(" "):
+    elif (closes and line.endswith(" ")) or (last and _is_read(last[1], False, True)):
         tail = _quoted("")
     return head + line + tail
 
