@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 _PARTS = re.compile(r'"((?:[^"\\]|\\[\s\S]|\\\Z)*)(?:"|\Z)|((?:[^"\\]|\\[\s\S]|\\\Z)+)')
-_SPACES = re.compile(r"\\[\s\S]|[ \t\r\n]+|[^\\ \t\r\n]+|\\")
+_SPACES = re.compile(r"\\u[0-9a-fA-F]{4}|\\[\s\S]|[ \t\r\n]+|[^\\ \t\r\n]+|\\")
 _ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|[\s\S]|\Z)")
 _NO_LETTERS = re.compile(r"[\s\"'\\]+")
 
@@ -23,18 +23,22 @@ def reread(text: str) -> str:
     runs = [part for at, part in enumerate(found) if part != " " or found[at - 1 : at] not in ([], [" "])]
     if runs[-1:] == [" "]:
         runs.pop()
-    return reread_section("".join(runs).replace("\0", ""))
+    return _paired("".join(_ESCAPES.sub(_plain, part.removeprefix("\0")) for part in runs))
 
 
 def reread_section(text: str) -> str:
     """What an app shows of a CDATA section's characters."""
-    plain = _ESCAPES.sub(_plain, text)
-    return plain.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
+    return _paired(_ESCAPES.sub(_plain, text))
 
 
 def letters(text: str) -> str:
     """The characters that white space and quotes do not touch, to compare values with markup."""
     return _NO_LETTERS.sub("", text)
+
+
+def _paired(text: str) -> str:
+    """Halves of surrogate pairs as one character."""
+    return text.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
 
 
 def _plain(match: re.Match[str]) -> str:
