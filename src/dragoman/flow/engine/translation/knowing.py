@@ -37,21 +37,19 @@ class Knowing:
         ]
         rest = [field for field in fields if field.target_locale not in refused]
         remembered = await self._remembered(work, rest)
-        results += [
-            result
-            for field in rest
-            if field.ordinal in remembered
-            for result in _recalled(work, field, remembered[field.ordinal])
-        ]
+        results += [result for field in rest for result in remembered.get(field.ordinal, ())]
         rest = [field for field in rest if field.ordinal not in remembered]
         results += await self._given_up(work, rest)
         if results:
             await self._database.run(closing.record_results, work.fence, work.job, results)
             work.ended(results)
 
-    async def _remembered(self, work: JobWork, fields: Sequence[Field]) -> dict[int, Text]:
-        """Field → what the project's memory has for exactly this text in this context."""
-        found: dict[int, Text] = {}
+    async def _remembered(self, work: JobWork, fields: Sequence[Field]) -> dict[int, list[Result]]:
+        """Field → what the project's memory has for exactly this text in this context.
+
+        Checked page by page, so that the loop has its turn between two reads.
+        """
+        found: dict[int, list[Result]] = {}
         for locale in sorted({field.target_locale for field in fields}):
             for page in _pages([field for field in fields if field.target_locale == locale]):
                 hashes = sorted({field.source_hash for field in page})
@@ -59,7 +57,8 @@ class Knowing:
                 for field in page:
                     text = known.get((field.source_hash, field.context_hash))
                     if text is not None and _fits(text, field.max_length):
-                        found[field.ordinal] = text
+                        review = verdicts.review(work.job.source_locale, field, text)
+                        found[field.ordinal] = work.results(field, text, "memory", review)
         return found
 
     async def _given_up(self, work: JobWork, fields: Sequence[Field]) -> list[Result]:
@@ -74,10 +73,6 @@ class Knowing:
                 if tried.get(keys[field.ordinal], 0) >= JOBS_PER_FIELD_MAX:
                     results += work.failures(field, "gave_up", _GAVE_UP)
         return results
-
-
-def _recalled(work: JobWork, field: Field, text: Text) -> list[Result]:
-    return work.results(field, text, "memory", verdicts.review(work.job.source_locale, field, text))
 
 
 def _refused_locales(work: JobWork, fields: Sequence[Field]) -> dict[str, str]:
