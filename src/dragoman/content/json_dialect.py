@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dragoman.content.json_growth import Standing, Trees, put
 from dragoman.content.json_units import Shape, Tree, Unit, disagreement, has_words
 from dragoman.content.lexers.json_tokens import Value, scan
-from dragoman.content.spans import splice
+from dragoman.content.spans import by_place, splice
 from dragoman.kernel.errors import DocumentError, DragomanError
-from dragoman.model.documents import Block, Document, Edit, Role, Span, Syntax, Text, Writing
+from dragoman.model.documents import Block, BlockState, Document, Edit, Role, Span, Syntax, Text, Writing
 
 _CHOICE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|selectordinal|select)\s*,")
 _SYNTAXES: tuple[tuple[Syntax, re.Pattern[str]], ...] = (
@@ -50,8 +50,9 @@ class JsonDialect:
         if root.kind not in ("object", "array"):
             raise DocumentError("a catalogue is an object or an array, not a single value", line=1)
         shape = self.shape(root)
-        syntax = self.syntax([unit.value.text for unit in shape.units(root)])
-        blocks = [self._block(unit, syntax, role) for unit in shape.units(root)]
+        units = list(shape.units(root))
+        syntax = self.syntax([unit.value.text for unit in units])
+        blocks = [self._block(unit, syntax, role) for unit in units]
         if self.repeats:
             blocks = list(_merged(blocks))
         return Document(self.name, text, tuple(blocks), role, locale, extras=self.remembered(root))
@@ -65,7 +66,7 @@ class JsonDialect:
         places = (Standing(block.key, block.text, block.spans) for block in base.blocks)
         done = put(base.text, places, values, lambda: self.trees(base, source), doomed)
         edits = [*done.edits, *self.metadata(base, locale)]
-        edits.sort(key=lambda edit: (edit.span.start, edit.span.end))
+        edits.sort(key=by_place)
         lost = () if base is source else lost_keys(base, source, done.removed)
         return Writing(splice(base.text, edits), tuple(edits), lost, done.written, done.removed)
 
@@ -113,16 +114,10 @@ class JsonDialect:
         return told.value.text if told else ""
 
     def _block(self, unit: Unit, syntax: Syntax, role: Role) -> Block:
-        key, value, about = unit
-        return Block(
-            key=key,
-            text=value.text,
-            spans=(Span(value.start + 1, value.end - 1),),
-            syntax=syntax,
-            note=self.note(about) if about else "",
-            context=self.context(about) if about else "",
-            state="untranslated" if role == "target" and not value.text.strip() else "",
-        )
+        key, (_, start, end, text, _), about = unit
+        note, context = (self.note(about), self.context(about)) if about else ("", "")
+        state: BlockState = "untranslated" if role == "target" and not text.strip() else ""
+        return Block(key, text, (Span(start + 1, end - 1),), None, syntax, note, context, None, state)
 
 
 def _bare(base: Document, values: Mapping[str, str]) -> set[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from dragoman.content.json_units import Shape, Tree, joined, prefixes, strings
 from dragoman.content.lexers.json_tokens import Member, Spelling, Value, spelling_of
-from dragoman.content.spans import newline_of
+from dragoman.content.spans import by_place, newline_of
 from dragoman.model.documents import Edit, Span
 
 
@@ -68,7 +68,7 @@ def put(
         edits += [*(edit for edit, _ in removals), *growth.edits()]
         written |= growth.written
         removed = [*(key for _, keys in removals for key in keys), *growth.replaced]
-    edits.sort(key=lambda edit: (edit.span.start, edit.span.end))
+    edits.sort(key=by_place)
     return Put(tuple(edits), written, tuple(dict.fromkeys(removed)))
 
 

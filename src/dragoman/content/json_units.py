@@ -85,11 +85,11 @@ class Shape:
 def strings(value: Value, path: str | None) -> Iterator[Unit]:
     """Every string below a value, in file order."""
     for member in value.members:
-        key = joined(path, member.name)
-        if member.value.kind == "string":
-            yield Unit(key, member.value)
-        else:
-            yield from strings(member.value, key)
+        value = member.value
+        if value.kind == "string":
+            yield Unit(joined(path, member.name), value)
+        elif value.members:
+            yield from strings(value, joined(path, member.name))
 
 
 def joined(path: str | None, name: str) -> str:

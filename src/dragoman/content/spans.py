@@ -10,6 +10,7 @@ import codecs
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from dragoman.kernel.errors import DocumentError
 from dragoman.model.documents import Edit, EditKind
@@ -22,6 +23,9 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _LINE_END = re.compile(r"\r\n|\n|\r")
+
+by_place = itemgetter(0)
+"""Sorts edits by their spans; those of one place keep their order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from dragoman.content import locales
 from dragoman.content.lexers.po_entries import Entry, Form, entries, escape, joined, messages
 from dragoman.content.lexers.po_header import Header, PluralRule, declared_rule, means, usual_rule
 from dragoman.content.lexers.po_rereading import obsolete_lines, reread
-from dragoman.content.spans import line_spans, newline_of, splice
+from dragoman.content.spans import by_place, line_spans, newline_of, splice
 from dragoman.kernel.errors import DragomanError
 from dragoman.model.documents import Block, Document, Edit, Role, Span, Syntax, Text, Writing
 
@@ -98,7 +98,7 @@ class GettextCatalogue:
         edits = [*writer.header_edits(), *writer.entry_edits()]
         if base is not source:
             edits += writer.insertions(source)
-        edits.sort(key=lambda edit: (edit.span.start, edit.span.end))
+        edits.sort(key=by_place)
         known = {block.key for block in source.blocks}
         lost = tuple(block.key for block in base.blocks if block.key not in known)
         return Writing(splice(base.text, edits), tuple(edits), lost, writer.written)

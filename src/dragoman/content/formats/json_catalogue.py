@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from dragoman.content.json_dialect import JsonDialect
 from dragoman.content.json_units import Shape
-from dragoman.content.lexers.json_tokens import Value
+from dragoman.content.lexers.json_tokens import Member, Value
 from dragoman.model.documents import Syntax
 
 
@@ -27,6 +27,10 @@ class JsonCatalogue(JsonDialect):
 
     def shape(self, root: Value) -> Shape:
         """Where all top-level values are entries, `message` is the text, and the rest is about it."""
-        messages = [member.value.member("message") for member in root.members]
-        entries = messages and all(message and message.value.kind == "string" for message in messages)
+
+        def has_message(member: Member) -> bool:
+            message = member.value.member("message")
+            return message is not None and message.value.kind == "string"
+
+        entries = bool(root.members) and all(map(has_message, root.members))
         return Shape(entry="message" if entries else "")

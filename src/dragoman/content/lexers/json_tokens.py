@@ -21,6 +21,9 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"([^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*)"')
 _PLAIN = re.compile(r'"([^"\\\x00-\x1f]*)"').match
 _PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*').match
+_PLAIN_PAIR = re.compile(
+    r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*,[ \t\n\r]*'
+).match
 _COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*").match
 _OTHER = re.compile(r"(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.+-])", re.ASCII)
 _ESCAPES = re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.)")
@@ -61,10 +64,11 @@ class Spelling:
         self._ascii_only = ascii_only
         self._upper = upper
         self._table = {ord(char): raw for char, raw in (_MUST | dict(own)).items()}
+        self._special = re.compile(f"[{re.escape(''.join(map(chr, self._table)))}]").search
 
     def inner(self, text: str) -> str:
         """The text as it stands between quotes."""
-        spelled = text.translate(self._table)
+        spelled = text.translate(self._table) if self._special(text) else text
         return spelled if not self._ascii_only or spelled.isascii() else _WIDE.sub(self._hex, spelled)
 
     def quoted(self, text: str) -> str:
@@ -157,20 +161,26 @@ class _Scanner:
         names: set[str] = set()
         at = _space(text, start + 1)
         while members or text[at : at + 1] != "}":
-            if key := _PLAIN_KEY(text, at):
+            value: Value | None = None
+            if pair := _PLAIN_PAIR(text, at):
+                name, key_end, (first, last) = pair[1], pair.end(1) + 1, pair.span(2)
+                value, following = Value("string", first - 1, last + 1, pair[2]), pair.end()
+            elif key := _PLAIN_KEY(text, at):
                 name, key_end, place = key[1], key.end(1) + 1, key.end()
             else:
                 name, key_end, place = self._key(at)
             if name in names and not self._repeats:
                 _refuse(text, at, f"the key {name!r} stands here a second time")
             names.add(name)
-            value = self.value(place, depth)
+            if value is None:
+                value = self.value(place, depth)
+                comma = _COMMA(text, value.end)
+                following = comma.end() if comma else 0
             members.append(Member(known.setdefault(name, name), at, key_end, value))
-            comma = _COMMA(text, value.end)
-            if not comma:
+            if not following:
                 at = self._closing(value.end, "}")
                 break
-            at = comma.end()
+            at = following
         return Value("object", start, at + 1, "", tuple(members))
 
     def _array(self, start: int, depth: int) -> Value:
