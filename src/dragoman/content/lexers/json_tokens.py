@@ -163,15 +163,16 @@ class _Scanner:
         while members or text[at : at + 1] != "}":
             value: Value | None = None
             if pair := _PLAIN_PAIR(text, at):
-                name, key_end, (first, last) = pair[1], pair.end(1) + 1, pair.span(2)
-                value, following = Value("string", first - 1, last + 1, pair[2]), pair.end()
+                name, inner = pair.groups()
+                (_, following), (_, key_end), (first, last) = pair.regs
+                value, key_end = Value("string", first - 1, last + 1, inner), key_end + 1
             elif key := _PLAIN_KEY(text, at):
                 name, key_end, place = key[1], key.end(1) + 1, key.end()
             else:
                 name, key_end, place = self._key(at)
-            if name in names and not self._repeats:
-                _refuse(text, at, f"the key {name!r} stands here a second time")
             names.add(name)
+            if len(names) == len(members) and not self._repeats:
+                _refuse(text, at, f"the key {name!r} stands here a second time")
             if value is None:
                 value = self.value(place, depth)
                 comma = _COMMA(text, value.end)
