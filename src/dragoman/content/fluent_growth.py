@@ -72,7 +72,7 @@ class Filling:
         if unit.forms:
             yield from self._plural(unit, value)
             return
-        text = value if isinstance(value, str) else value["other"]
+        text = value if isinstance(value, str) else _on_disk(value)["other"]
         self.written[unit.key] = text
         if text == unit.text:
             return

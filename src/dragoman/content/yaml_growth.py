@@ -86,9 +86,8 @@ class Filling:
             if unit.forms:
                 yield from self._plural(unit, value)
             else:
-                text = value if isinstance(value, str) else value["other"]
-                self.written[key] = text
-                yield from self._value(pair, text, key)
+                self.written[key] = _single(value)
+                yield from self._value(pair, _single(value), key)
 
     def _span_to_go(self, node: Node, index: int, kept: Pair | None) -> Span | None:
         """What is taken out with a pair; None where it cannot go: it has no line of its own, or its place
@@ -97,7 +96,7 @@ class Filling:
         pair = node.pairs[index]
         if node.flow and node.kind == "mapping":
             last = index + 1 == len(node.pairs)
-            start = kept.value.span.end if kept else pair.start
+            start = node.pairs[index - 1].value.span.end if kept else pair.start
             return Span(start, pair.value.span.end if kept or last else node.pairs[index + 1].start)
         return region(self.tree.text, pair) if (node.kind == "mapping") != node.keyed else None
 
@@ -108,7 +107,7 @@ class Filling:
 
     def _plural(self, unit: Unit, value: Text) -> Iterator[Edit]:
         """Forms replaced, those that the locale lacks taken out, new ones put in CLDR's order."""
-        wanted = self._on_disk(unit, value)
+        wanted = _on_disk(unit, value, self._locale)
         self.written[unit.key] = self.tree.shape.named(wanted, self._locale)
         node = unit.pair.value
         kept: Pair | None = None
@@ -128,19 +127,6 @@ class Filling:
                 neighbour = unit.forms[before[-1] if before else standing[0]]
                 yield self._form(unit, neighbour, name, wanted[name], behind=bool(before))
 
-    def _on_disk(self, unit: Unit, value: Text) -> dict[str, str]:
-        """The forms by the names that they have in the file, in CLDR's order.
-
-        An explicit `zero` of the file is kept: without a form for it, it gets that of the number 0.
-        """
-        if isinstance(value, str):
-            return dict.fromkeys(unit.forms, value)
-        found = {name: text for name, text in value.items() if name in CATEGORIES}
-        if "zero" in unit.forms:
-            usual = found.get(locales.plural_category(self._locale, 0), found["other"])
-            found["zero"] = value.get("=0", found.get("zero", usual))
-        return {name: found[name] for name in CATEGORIES if name in found}
-
     def _form(self, unit: Unit, like: Pair, name: str, text: str, *, behind: bool) -> Edit:
         """A new form that looks like its neighbour."""
         whole, flow = self.tree.text, unit.pair.value.flow
@@ -154,7 +140,7 @@ class Filling:
             at = node.span.end if behind else like.start
             return Edit(Span(at, at), f", {item}" if behind else f"{item}, ", "plural", unit.key)
         line = line_start(whole, like.start)
-        lead = "".join(letter if letter == " " else " " for letter in whole[line : like.start])
+        lead = " " * (like.start - line)
         own = region(whole, like)
         at = line_end(whole, node.span.end) if behind or own is None else own.start
         return _insertion(
@@ -277,24 +263,45 @@ class Growth:
         return name + self._on_one_line(pair.value, key)
 
     def _on_one_line(self, node: Node, key: str) -> str:
-        if node.pairs:
-            wanted = [
-                (pair, inner)
-                for pair in node.pairs
-                for inner in (joined(key, pair.name),)
-                if node.kind == "sequence" or inner in self._wanted or inner not in self._source.units
-            ]
-            items = [
-                (f"{pair.name}: " if pair.key else "") + self._on_one_line(pair.value, inner)
-                for pair, inner in wanted
-            ]
-            return f"{{{', '.join(items)}}}" if node.kind == "mapping" else f"[{', '.join(items)}]"
-        if key not in self._source.units:
+        unit = self._source.units.get(key)
+        if unit and unit.forms:
+            forms = _on_disk(unit, self._values[key], self._locale)
+            self.written[key] = self._source.shape.named(forms, self._locale)
+            return f"{{{', '.join(f'{name}: {self._in_quotes(text)}' for name, text in forms.items())}}}"
+        if unit:
+            self.written[key] = _single(self._values.get(key, node.text))
+            return self._in_quotes(self.written[key], node.style)
+        if not node.pairs:
             return self._source.text[node.start : node.span.end]
-        value = self._values.get(key, node.text)
-        text = value if isinstance(value, str) else value["other"]
-        self.written[key] = text
-        return spelled_anew(text, node.style, self._base.habit, flow=True)
+        items: list[str] = []
+        for pair in node.pairs:
+            inner = joined(key, pair.name)
+            if node.kind == "sequence" or inner in self._wanted or inner not in self._source.units:
+                name = f"{self._source.text[pair.key.start : pair.key.span.end]}: " if pair.key else ""
+                items.append(name + self._on_one_line(pair.value, inner))
+        return f"{{{', '.join(items)}}}" if node.kind == "mapping" else f"[{', '.join(items)}]"
+
+    def _in_quotes(self, text: Text, style: str = "") -> str:
+        return spelled_anew(_single(text), style, self._base.habit, flow=True)
+
+
+def _single(value: Text) -> str:
+    """One text for a place that holds one."""
+    return value if isinstance(value, str) else value.get("other", next(iter(value.values())))
+
+
+def _on_disk(unit: Unit, value: Text, locale: str) -> dict[str, str]:
+    """The forms of a plural by the names that they have in a file, in CLDR's order.
+
+    An explicit `zero` of the file is kept: without a form for it, it gets that of the number 0.
+    """
+    if isinstance(value, str):
+        return dict.fromkeys(unit.forms, value)
+    found = {"other": _single(value)} | {name: text for name, text in value.items() if name in CATEGORIES}
+    if "zero" in unit.forms:
+        usual = found.get(locales.plural_category(locale, 0), found["other"])
+        found["zero"] = value.get("=0", found.get("zero", usual))
+    return {name: found[name] for name in CATEGORIES if name in found}
 
 
 def _insertion(text: str, at: int, lines: str, newline: str, kind: EditKind, key: str) -> Edit:

@@ -13,7 +13,7 @@ from dragoman.content.lexers.yaml_places import Node, line_start, parse
 from dragoman.kernel.errors import DocumentError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 _ODD = re.compile(
     r"(?i:y|n|yes|no|on|off|true|false|null|~|=|<<|[-+]?\.(?:inf|nan))|[-+]?\.?\d[\d_.,:eE+-]*|0[xob][\da-fA-F_]+"
 )
@@ -24,7 +24,7 @@ _QUOTE = re.compile(r"""[:,\[{-][ \t]+(["'])""")
 _PARENTS = re.compile(r"(?:- +| )*")
 _GAP = re.compile(r"(?<=\S) (?=\S)")
 _WIDTH = 80
-_NAMED = {"\n": "\\n", "\t": "\\t", "\xa0": "\\_"}
+_NAMED = {"\n": "\\n", "\t": "\\t"}
 
 
 def habit_of(text: str) -> str:
