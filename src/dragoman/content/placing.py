@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dragoman.content import documents
 from dragoman.content.selection import standing_hashes, text_hash
 from dragoman.kernel.identity import key_hash
+from dragoman.kernel.limits import LOST_KEYS_MAX
 from dragoman.model.contracts import Format
 from dragoman.model.documents import Document, Text
 from dragoman.model.publications import PlannedStep, Record, Result, Unit, Written, WrittenUnit
@@ -164,7 +165,8 @@ def written(
         for key, text in fit.translations.items()
     )
     edits = tuple(documents.explain(rendered.edits)) if explain else ()
-    return Written(units, fit.left, form.whole, rendered.base if explain else "", edits)
+    base = rendered.base if explain else ""
+    return Written(units, fit.left, form.whole, base, edits, rendered.lost[:LOST_KEYS_MAX])
 
 
 def _standing(target: Document | None) -> dict[str, str]:

@@ -144,6 +144,8 @@ class Written:
     whole: bool
     base: str = ""
     edits: tuple[Mapping[str, object], ...] = ()
+    lost: tuple[str, ...] = ()
+    """Keys of the target that its source has not any more, the first of them; they were left in place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,3 +163,15 @@ def test_a_key_in_the_environment_chooses_its_provider(desk: Desk, monkeypatch: 
         assert told.code == 0
         assert [json.loads(call.body)["model"] for call in other.calls] == ["mine"]
         assert len(server.calls) == 1
+
+
+def test_texts_that_the_source_lost_are_left_and_named(desk: Desk) -> None:
+    """By file and key, for people and for machines; what a person wants with them is theirs to say."""
+    desk.write("locales/en.json", {"a": "Hello", "b": "Good bye"})
+    desk.write("locales/de.json", {"old": "Weg", "a": "Hallo"})
+    told = desk.translate("locales", "--to", "de", "--provider", "pseudo", "--json")
+    assert told.object["lost"] == {"locales/de.json": ["old"]}
+    assert desk.texts("locales/de.json")["old"] == "Weg"
+    desk.write("locales/en.json", {"a": "Hello", "b": "Good bye", "c": "Again"})
+    plain = desk.translate("locales", "--to", "de", "--provider", "pseudo")
+    assert "locales/de.json: old: not in the source any more, and left as they are" in plain.out + plain.err

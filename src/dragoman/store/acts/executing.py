@@ -246,6 +246,8 @@ def _succeed(tx: Tx, held: Row, command: Command, step: Step, order: Order, rece
         before = snapshots.remembered_entries(tx, _forward_key(command, step))
         if before is not None:
             entries.restore(tx, place, written.units, written.whole, before)
+    if written.lost:
+        receipt["lost"] = list(written.lost)
     if command.settings.get("explain_edits"):
         receipt |= {"base": written.base, "edits": [dict(edit) for edit in written.edits]}
     executions.move_step(

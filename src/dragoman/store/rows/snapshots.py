@@ -39,6 +39,7 @@ def keep(tx: Tx, workspace: str, step_key: str, target: str, snapshot: Snapshot)
                 "whole": written.whole,
                 "base": written.base,
                 "edits": [dict(edit) for edit in written.edits],
+                "lost": list(written.lost),
             },
             ensure_ascii=False,
         ),
@@ -58,7 +59,14 @@ def find(tx: Tx, step_key: str) -> Snapshot | None:
     return Snapshot(
         row.body if row.existed else None,
         row.written_fingerprint,
-        Written(units, written["left"], written["whole"], written["base"], tuple(written["edits"])),
+        Written(
+            units,
+            written["left"],
+            written["whole"],
+            written["base"],
+            tuple(written["edits"]),
+            tuple(written["lost"]),
+        ),
     )
 
 

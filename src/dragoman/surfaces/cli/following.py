@@ -108,6 +108,7 @@ async def report(services: Services, manifest_id: str, explain: bool = False) ->
         planned=sorted(item["target"] for item in changed if not item["applied"]),
         failures=[*failures, *(_unpublished(problem) for problem in unpublished)],
         waiting=waiting,
+        lost={item["target"]: item["receipt"]["lost"] for item in changed if item["receipt"].get("lost")},
         edits={item["target"]: _explained(item) for item in changed} if explain else None,
     )
 

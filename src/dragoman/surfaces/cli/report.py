@@ -8,6 +8,7 @@ from typing import Any
 
 COULD_NOT_RUN, FAILED, WAITING, INTERRUPTED = 1, 3, 4, 130
 
+_LOST_SHOWN = 5
 _RELEASE = {
     "waiting_budget": "Raise the budget; the work goes on by itself",
     "waiting_provider": "The provider has them wait; the work goes on by itself, here with --wait",
@@ -31,6 +32,8 @@ class Report:
     planned: Sequence[str] = ()
     failures: Sequence[Mapping[str, Any]] = ()
     waiting: Sequence[Mapping[str, Any]] = ()
+    lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """File written → texts in it that its source has not any more."""
     edits: Mapping[str, Any] | None = None
     interrupted: bool = False
     again: str = ""
@@ -47,8 +50,8 @@ class Report:
         return FAILED if self.failures else 0
 
     def as_json(self) -> dict[str, Any]:
-        """`{manifest_id, status, counts, outputs, failures, waiting, cost}`, and `edits` where they were
-        asked for.
+        """`{manifest_id, status, counts, outputs, failures, waiting, cost}`, `lost` where there is any, and
+        `edits` where they were asked for.
         """
         told: dict[str, Any] = {
             "manifest_id": self.manifest_id,
@@ -65,13 +68,15 @@ class Report:
             ],
             "cost": dict(self.cost),
         }
+        if self.lost:
+            told["lost"] = {target: list(keys) for target, keys in self.lost.items()}
         if self.edits is not None:
             told["edits"] = dict(self.edits)
         return told
 
     def next_steps(self) -> list[str]:
         """What to do about what failed and what waits, each with the command; one line each."""
-        steps = [*self._waits(), *self._remedies(), *self.notes]
+        steps = [*self._waits(), *self._remedies(), *self._leftovers(), *self.notes]
         if self.interrupted:
             steps.append(f"Interrupted; nothing is lost. To go on: {self._again}")
         return steps
@@ -89,6 +94,14 @@ class Report:
         if rest:
             steps.append(f"{' '.join(sorted(rest))} Then: {self._again}")
         return steps
+
+    def _leftovers(self) -> list[str]:
+        """Texts that were left in place although their source lost them, file by file."""
+        return [
+            f"{target}: {', '.join(keys[:_LOST_SHOWN])}{' …' if len(keys) > _LOST_SHOWN else ''}: "
+            "not in the source any more, and left as they are"
+            for target, keys in sorted(self.lost.items())
+        ]
 
     def _waits(self) -> list[str]:
         groups: dict[str, list[Mapping[str, Any]]] = {}
