@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from dragoman.kernel import limits
 from dragoman.model.completions import CompletionRequest, ProviderAnswer, Reply, Usage
-from dragoman.providers import exchange, failures, vendors
+from dragoman.providers import exchange, failures, keys, vendors
 from dragoman.providers.codes import Choose, LocaleCodes
 from dragoman.providers.prices import Free, Tariff, listed
 from dragoman.providers.wire import Wire
@@ -60,7 +60,6 @@ _REPLY_FORMAT: Mapping[str, object] = {
 
 _OUTPUT_TOKENS_FLOOR = 1_024  # thinking and the frame of the reply
 _OUTPUT_TOKENS_PER_ITEM = 32
-_KEY_CHARS_OF_A_SECRET = 16
 _CONTENT = re.compile(r'"content"\s*:\s*"')
 _ESCAPES_MAX = 6  # characters of the longest JSON escape, which a cut may have split
 
@@ -185,7 +184,7 @@ class ChatProvider:
         key = (self._key_reader() or "").strip()
         if self._wire.closed:
             return failures.not_started(f"{self.name} is closed")
-        if (self.priced and not key) or not (key.isascii() and key.isprintable()):
+        if (self.priced and not key) or not keys.is_usable(key):
             return failures.not_started(f"{self.name} has no usable key", "provider_credentials_missing")
         headers = {
             "Content-Type": "application/json",
@@ -198,7 +197,7 @@ class ChatProvider:
             headers[self._vendor.key_header] = self._vendor.key_scheme + key
         url = f"{self._url}/chat/completions{query}"
         sent = await self._wire.send(method, url, headers, body, deadline_seconds)
-        return _without(key, failures.judge(sent, self._vendor.known_headers))
+        return keys.without(key, failures.judge(sent, self._vendor.known_headers))
 
     def _usage(self, said: Mapping[str, object]) -> Usage:
         used = said.get("usage")
@@ -211,7 +210,8 @@ class ChatProvider:
         )
         total = exchange.tokens(counted.get("total_tokens")) or prompt + output
         created = exchange.tokens(said.get("created"))
-        return Usage(prompt, output, cached, total, self._tariff.microusd(prompt, output, cached, created))
+        microusd = self._tariff.microusd(prompt, output, cached, created)
+        return Usage(prompt, output, cached, total, microusd, self._tariff.snapshot)
 
 
 def _with_metadata(body: bytes, attempt_id: str) -> bytes:
@@ -224,19 +224,6 @@ def _listed(body: bytes) -> list[dict[str, object]]:
     said = json.loads(body)
     kept = said.get("data") if isinstance(said, dict) else None
     return [one for one in kept if isinstance(one, dict)] if isinstance(kept, list) else []
-
-
-def _without(key: str, answer: ProviderAnswer) -> ProviderAnswer:
-    """An answer that echoes our key loses it before anybody can keep it.
-
-    Bytes are touched only for a key that no text can hold by chance: local servers take any word as key.
-    """
-    if not key:
-        return answer
-    body = answer.body
-    if body is not None and len(key) >= _KEY_CHARS_OF_A_SECRET:
-        body = body.replace(key.encode(), b"[key]")
-    return replace(answer, message=answer.message.replace(key, "[key]"), body=body)
 
 
 def _broken_content(answer: bytes) -> str:

@@ -91,9 +91,40 @@ def read_items(text: str) -> tuple[tuple[tuple[str, str], ...], bool]:
     """
     reply = _first_object(text)
     if reply is None:
-        return _pairs(_complete_items(text)), False
+        return pairs(complete_elements(text, "items")), False
     items = reply.get("items")
-    return (_pairs(items), True) if isinstance(items, list) else ((), False)
+    return (pairs(items), True) if isinstance(items, list) else ((), False)
+
+
+def complete_elements(text: str, member: str) -> list[object]:
+    """The elements of the top level's array `member` that are complete in a text which breaks off."""
+    found: list[object] = []
+    try:
+        at = _past(text, max(text.find("{"), 0), "{")
+        while True:
+            name, at = _DECODER.raw_decode(text, _skip(text, at))
+            at = _past(text, at, ":")
+            if name == member:
+                break
+            _, at = _DECODER.raw_decode(text, _skip(text, at))
+            at = _past(text, at, ",")
+        at = _past(text, at, "[")
+        while True:
+            item, at = _DECODER.raw_decode(text, _skip(text, at))
+            found.append(item)
+            at = _past(text, at, ",")
+    except (ValueError, RecursionError):
+        return found
+
+
+def pairs(items: Sequence[object]) -> tuple[tuple[str, str], ...]:
+    """(id, text) of every item that has both, and a text that a database can hold."""
+    shaped = ((item.get("id"), item.get("text")) for item in items if isinstance(item, dict))
+    return tuple(
+        (name, text)
+        for name, text in shaped
+        if isinstance(name, str) and isinstance(text, str) and _storable(text) and _storable(name)
+    )
 
 
 def compact(value: object) -> str:
@@ -135,27 +166,6 @@ def _first_object(text: str) -> dict[str, object] | None:
     return value if isinstance(value, dict) else None
 
 
-def _complete_items(text: str) -> list[object]:
-    """The elements of the top level's `items` that are complete in a text which breaks off."""
-    found: list[object] = []
-    try:
-        at = _past(text, max(text.find("{"), 0), "{")
-        while True:
-            name, at = _DECODER.raw_decode(text, _skip(text, at))
-            at = _past(text, at, ":")
-            if name == "items":
-                break
-            _, at = _DECODER.raw_decode(text, _skip(text, at))
-            at = _past(text, at, ",")
-        at = _past(text, at, "[")
-        while True:
-            item, at = _DECODER.raw_decode(text, _skip(text, at))
-            found.append(item)
-            at = _past(text, at, ",")
-    except (ValueError, RecursionError):
-        return found
-
-
 def _skip(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
@@ -167,15 +177,6 @@ def _past(text: str, at: int, sign: str) -> int:
     if not text.startswith(sign, at):
         raise ValueError(f"no {sign} at {at}")
     return at + 1
-
-
-def _pairs(items: Sequence[object]) -> tuple[tuple[str, str], ...]:
-    shaped = ((item.get("id"), item.get("text")) for item in items if isinstance(item, dict))
-    return tuple(
-        (name, text)
-        for name, text in shaped
-        if isinstance(name, str) and isinstance(text, str) and _storable(text) and _storable(name)
-    )
 
 
 def _storable(text: str) -> bool:

@@ -8,7 +8,7 @@ that prove one.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -47,6 +47,10 @@ EXCEPTIONS: Sequence[tuple[type[BaseException], str]] = (
 """First match wins. A request that never got a connection is NOT_STARTED whatever the exception."""
 
 
+ReadError = Callable[[bytes], Mapping[str, object] | None]
+"""Gives the error of a protocol's error body, its text as `message`; None where the body is no such thing."""
+
+
 @dataclass(frozen=True, slots=True)
 class StatusRow:
     """What some statuses mean; `attributed` rows hold only where the provider itself has answered."""
@@ -60,7 +64,7 @@ class StatusRow:
 STATUSES: Sequence[StatusRow] = (
     StatusRow((408, 504), False, TIMEOUT_UNKNOWN, CODES[TIMEOUT_UNKNOWN]),
     StatusRow((500, 502), False, CONNECTION_UNKNOWN, CODES[CONNECTION_UNKNOWN]),
-    StatusRow((402,), True, REJECTED, "PROVIDER_SPEND_LIMIT"),
+    StatusRow((402, 456), True, REJECTED, "PROVIDER_SPEND_LIMIT"),
     StatusRow((429, 503, 529), True, REJECTED, "PROVIDER_RATE_LIMITED"),
     StatusRow(range(300, 500), True, REJECTED, CODES[REJECTED]),
 )
@@ -101,17 +105,17 @@ class Sent:
     error: BaseException | None = None
 
 
-def judge(sent: Sent, known_headers: Collection[str]) -> ProviderAnswer:
+def judge(sent: Sent, known_headers: Collection[str], read_error: ReadError | None = None) -> ProviderAnswer:
     """The answer that the facts amount to.
 
     A status is the provider's own when it carries one of `known_headers`, or, where none is known, when the
-    body is the protocol's error envelope.
+    body is the protocol's error envelope. `read_error` reads that of another protocol than OpenAI's.
     """
     if sent.status is None:
         return _unanswered(sent)
     if 200 <= sent.status < 300:
         return _accepted(sent, known_headers)
-    return _refused(sent, known_headers)
+    return _refused(sent, known_headers, (read_error or envelope)(sent.body))
 
 
 def not_started(message: str, code: str = CODES[NOT_STARTED]) -> ProviderAnswer:
@@ -128,9 +132,14 @@ def outcome_of(error: BaseException | None, connected: bool) -> str:
 
 def envelope(body: bytes) -> Mapping[str, object] | None:
     """The `error` object of a protocol's error body, None where the body is no such thing."""
-    said = _json(body)
-    error = said.get("error") if isinstance(said, dict) else None
+    error = error_body(body).get("error")
     return error if isinstance(error, dict) else None
+
+
+def error_body(body: bytes) -> Mapping[str, object]:
+    """The JSON object that a body is, an empty one where it is none."""
+    said = _json(body)
+    return said if isinstance(said, dict) else {}
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
@@ -174,9 +183,10 @@ def _accepted(sent: Sent, known_headers: Collection[str]) -> ProviderAnswer:
     )
 
 
-def _refused(sent: Sent, known_headers: Collection[str]) -> ProviderAnswer:
+def _refused(
+    sent: Sent, known_headers: Collection[str], error: Mapping[str, object] | None
+) -> ProviderAnswer:
     status, headers = sent.status or 0, sent.headers or {}
-    error = envelope(sent.body)
     attributed = any(name in headers for name in known_headers) if known_headers else error is not None
     outcome, code = _status(status, attributed)
     if outcome == REJECTED:
