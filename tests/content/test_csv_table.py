@@ -36,7 +36,7 @@ def texts(document: Document) -> dict[str, str]:
 def written(
     document: Document, values: dict[str, str], base: Document | None = None, locale: str = "de"
 ) -> bytes:
-    return render(PAIRS if document.format == "csv_pairs" else TABLE, base, document, values, locale).data
+    return render(PAIRS if document.format == "csv-pairs" else TABLE, base, document, values, locale).data
 
 
 def test_mark_delimiter_line_ends_and_quotes_stay_and_a_cell_is_quoted_where_it_must_be() -> None:

@@ -21,7 +21,7 @@ _SYNTAXES: tuple[tuple[Syntax, re.Pattern[str]], ...] = (
     ("icu", _CHOICE),
     ("i18next", re.compile(r"\{\{[^{}]+\}\}")),
     ("icu", re.compile(r"\{\s*\w[\w.-]*\s*[,}]")),
-    ("printf", re.compile(r"%(?:\d+\$)?[-+0#]*\d*(?:\.\d+)?(?:ll?|hh?|z)?[sdiufx@](?!\w)|%\(\w+\)[sd]")),
+    ("printf", re.compile(r"%(?:\d+\$)?[-+0#]*+\d*+(?:\.\d++)?(?:ll?|hh?|z)?[sdiufx@](?!\w)|%\(\w+\)[sd]")),
 )
 
 

@@ -1,4 +1,4 @@
-"""Tables of texts: CSV and TSV with a column a locale (`csv`), or with a source and a target (`csv_pairs`).
+"""Tables of texts: CSV and TSV with a column a locale (`csv`), or with a source and a target (`csv-pairs`).
 
 Promises that only the cells of one locale change, quoted where they were or must be, that a locale without
 a column gets one at the end of each row, and that delimiter, line ends, order and other columns stay. What a
@@ -108,7 +108,7 @@ class _Table:
 
 
 class CsvTable:
-    """The format `csv`, a column a locale; with `pairs` the format `csv_pairs`, a file a locale.
+    """The format `csv`, a column a locale; with `pairs` the format `csv-pairs`, a file a locale.
 
     `syntax` declares how placeholders are written; without it `{name}` anywhere in the texts says ICU.
     """
@@ -118,7 +118,7 @@ class CsvTable:
     renames: Mapping[str, str] = {}
 
     def __init__(self, pairs: bool = False, syntax: Syntax | None = None) -> None:
-        self.name = "csv_pairs" if pairs else "csv"
+        self.name = "csv-pairs" if pairs else "csv"
         self.shared = not pairs
         self._pairs = pairs
         self._syntax = syntax

@@ -24,7 +24,7 @@ _BLOCK = re.compile(r'"_type"\s*:\s*"(?:block|span)"')
 class PortableText:
     """The format `portable_text`."""
 
-    name = "portable_text"
+    name = "portable-text"
     extensions: tuple[str, ...] = (".json",)
     whole = True
     shared = False

@@ -1,4 +1,4 @@
-"""The members `csv` and `csv_pairs`, with each delimiter."""
+"""The members `csv` and `csv-pairs`, with each delimiter."""
 
 from __future__ import annotations
 
