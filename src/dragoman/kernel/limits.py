@@ -61,6 +61,17 @@ BUDGET_RETRY_SECONDS = 60
 SPEND_LIMIT_SECONDS = 3600
 CANCEL_PER_TRANSACTION = 100
 
+# the queue of many processes
+QUEUE_POLL_SECONDS = 20
+QUEUE_BATCH = 10
+QUEUE_CALL_SECONDS = 5
+QUEUE_CONNECT_SECONDS = 3
+QUEUE_PAUSE_FIRST_SECONDS = 1
+QUEUE_PAUSE_MAX_SECONDS = 60
+QUEUE_RETENTION_SECONDS = 24 * 3600  # what an older message could say, the sweep has said
+QUEUE_NAME_CHARS_MAX = 80
+QUEUE_SEEN_SECONDS = 5  # for so long an answer about the queue's health is given again
+
 # providers
 PROVIDER_ANSWER_BYTES_MAX = 16 * 1024 * 1024
 PROVIDER_CONNECT_SECONDS = 10
@@ -69,7 +80,15 @@ PROVIDER_IDLE_SECONDS = (
 )
 PROVIDER_CONNECTIONS = 512
 PROVIDER_OUTPUT_TOKENS_MAX = 16_384
+PROVIDER_POLL_SECONDS = (0.5, 1, 2, 4, 8)  # between looks at work in the background; the last one repeats
+AZURE_REQUESTS_PER_SECOND = 10
+TOKEN_LEFT_SECONDS = 300  # a managed identity's token is renewed this long before it runs out
+TOKEN_FETCH_SECONDS = 30
 PROVIDER_RETRY_AFTER_SECONDS_MAX = 24 * 3600
+PROVIDER_LANGUAGES_SECONDS = 3  # to be told which languages a server has, before the first call to it
+PROVIDER_LANGUAGES_BYTES_MAX = 1024 * 1024
+DEEPL_TEXTS_MAX = 50
+DEEPL_CONTEXT_CHARS_MAX = 2_000
 
 # the ledger
 SETTLE_PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0)

@@ -34,13 +34,17 @@ class CompletionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them; `microusd` is the price, rounded up, in millionths of a dollar."""
+    """Tokens as the provider counted them; `microusd` is the price, rounded up, in millionths of a dollar.
+
+    `prices` names the list of prices that it was reckoned by; empty where nobody bills.
+    """
 
     prompt_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     total_tokens: int = 0
     microusd: int = 0
+    prices: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ MARKER = re.compile(r"⟦⟦|⟦/?\d+⟧")
 TOKENS_MAX = 10**12
 """More than any call can use; a count beyond it is a defect of the provider's, and no column holds it."""
 
+_ESCAPES_MAX = 6
+"""Characters of the longest JSON escape, which a cut may have split."""
+
 _DECODER = json.JSONDecoder(strict=False)  # models write raw line breaks into strings
 _FINISHES: dict[str, Finish] = {"complete": "complete", "length": "length", "refused": "refused"}
 
@@ -130,6 +133,39 @@ def pairs(items: Sequence[object]) -> tuple[tuple[str, str], ...]:
 def compact(value: object) -> str:
     """JSON without spaces, text as it is, members in the order given."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def spliced(body: bytes, extra: Mapping[str, object]) -> bytes:
+    """A frozen body with more members before its closing brace; the rest stays as it is."""
+    return body[:-1] + b"," + compact(extra).encode()[1:]
+
+
+def joined(parts: object, member: str, but: str = "") -> str:
+    """The strings of a protocol's content parts, in order; parts that are or have `but` are left out."""
+    texts = (
+        part.get(member)
+        for part in (parts if isinstance(parts, list) else [])
+        if isinstance(part, dict) and not (but and (part.get(but) or part.get("type") == but))
+    )
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def broken_string(answer: bytes, opening: re.Pattern[str]) -> str:
+    """The string whose quote ends `opening`, as far as it came, out of a body that breaks off."""
+    text = answer.decode("utf-8", "ignore")
+    opened = opening.search(text)
+    return begun_string(text[opened.end() - 1 :]) if opened else ""
+
+
+def begun_string(tail: str) -> str:
+    """The JSON string that begins with this text's first quote, as far as it came."""
+    for lost in range(_ESCAPES_MAX + 1):
+        try:
+            content, _ = _DECODER.raw_decode(tail if lost == 0 else tail[: len(tail) - lost + 1] + '"')
+        except ValueError:
+            continue
+        return str(content)
+    return ""
 
 
 def tokens(counted: object) -> int:

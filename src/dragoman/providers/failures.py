@@ -8,6 +8,7 @@ that prove one.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -83,10 +84,27 @@ SPEND_LIMIT_REASONS = frozenset(
 )
 """A 429 with one of these means no money, and waiting does not help."""
 
+SPEND_LIMIT_MESSAGES = (
+    "you have reached your specified api usage limits",
+    "you have reached your specified workspace api usage limits",
+    "prepayment credits are depleted",
+    "spending cap",
+    "spend cap",
+)
+"""What a 400 or 429 says (lower case) where its vendor has no machine-readable word for no money."""
+
 REFUSAL_REASONS = frozenset(
     {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "invalid_prompt"}
 )
 """A 400 with one of these refuses this content and nothing else."""
+
+
+RESETS = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens")
+"""When a rate is open again, as a duration: told with every answer, and of use where no Retry-After is."""
+
+_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)")
+_DURATION = re.compile(r"\d+(?:\.\d+)?|(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +160,46 @@ def error_body(body: bytes) -> Mapping[str, object]:
     return said if isinstance(said, dict) else {}
 
 
-def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """How long the provider asks us to wait: a number of seconds, or a date beside its own `Date`."""
+def retry_after_seconds(
+    headers: Mapping[str, str], error: Mapping[str, object] | None = None
+) -> float | None:
+    """How long the provider asks us to wait: a number of seconds, or a date beside its own `Date`.
+
+    Without such a header, the error's own delay (Google's RetryInfo), then the time at which the last of the
+    vendor's rates is open again.
+    """
     milliseconds, said = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
     try:
         if milliseconds:
             wait = float(milliseconds) / 1000
         elif said.replace(".", "", 1).isdecimal():
             wait = float(said)
-        else:
+        elif said:
             until, now = parsedate_to_datetime(said), parsedate_to_datetime(headers.get("date", ""))
             wait = (until - now).total_seconds()
+        else:
+            wait = max(_delays(headers, error or {}))
     except (ValueError, TypeError):
         return None
     return min(max(wait, 0.0), float(limits.PROVIDER_RETRY_AFTER_SECONDS_MAX))
+
+
+def duration_seconds(said: str) -> float:
+    """A duration as vendors write it: `12`, `1s`, `6m0s`, `20ms`, `1h2m3.5s`. Raises `ValueError`."""
+    if not _DURATION.fullmatch(said):
+        raise ValueError(f"no duration: {said[:20]}")
+    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(said))
+
+
+def _delays(headers: Mapping[str, str], error: Mapping[str, object]) -> list[float]:
+    """The error's delay, else the resets that headers name. Raises `ValueError` where one is no duration."""
+    details = error.get("details")
+    told = [
+        str(detail.get("retryDelay"))
+        for detail in (details if isinstance(details, list) else [])
+        if isinstance(detail, Mapping) and detail.get("retryDelay")
+    ]
+    return [duration_seconds(one) for one in told or [headers[name] for name in RESETS if name in headers]]
 
 
 def _unanswered(sent: Sent) -> ProviderAnswer:
@@ -188,21 +232,21 @@ def _refused(
 ) -> ProviderAnswer:
     status, headers = sent.status or 0, sent.headers or {}
     attributed = any(name in headers for name in known_headers) if known_headers else error is not None
+    said = (error or {}).get("message")
     outcome, code = _status(status, attributed)
     if outcome == REJECTED:
         reasons = _reasons(error or {})
-        if reasons & SPEND_LIMIT_REASONS:
+        if reasons & SPEND_LIMIT_REASONS or (status in (400, 429) and _is_about_money(said)):
             code = "PROVIDER_SPEND_LIMIT"
         elif status == 400 and reasons & REFUSAL_REASONS:
             code = "content_refused"
-    said = (error or {}).get("message")
     return ProviderAnswer(
         outcome,
         body=sent.body,
         status=status,
         code=code,
         message=sanitize(f"HTTP {status}: {said if isinstance(said, str) else 'no message'}"),
-        retry_after_seconds=retry_after_seconds(headers),
+        retry_after_seconds=_asked_wait(headers, error, code),
         spend_limit=code == "PROVIDER_SPEND_LIMIT",
         provider_ref=_reference(sent, known_headers),
     )
@@ -213,6 +257,18 @@ def _status(status: int, attributed: bool) -> tuple[str, str]:
         if status in row.statuses and (attributed or not row.attributed):
             return row.outcome, row.code
     return CONNECTION_UNKNOWN, CODES[CONNECTION_UNKNOWN]
+
+
+def _asked_wait(headers: Mapping[str, str], error: Mapping[str, object] | None, code: str) -> float | None:
+    """The wait that an answer asks for; resets of rates say something of an answer about rates only."""
+    if code == "PROVIDER_RATE_LIMITED":
+        return retry_after_seconds(headers, error)
+    return retry_after_seconds({name: value for name, value in headers.items() if name not in RESETS})
+
+
+def _is_about_money(said: object) -> bool:
+    words = said.lower() if isinstance(said, str) else ""
+    return any(phrase in words for phrase in SPEND_LIMIT_MESSAGES)
 
 
 def _reasons(error: Mapping[str, object]) -> frozenset[str]:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Protocol
 
+import genai_prices
 from genai_prices import Usage, calc_price
 
 _LATEST = datetime(2100, 1, 1, 12, tzinfo=UTC)
@@ -19,18 +20,32 @@ _FIRST_SECOND, _LAST_SECOND = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp()),
 _MICROUSD = Decimal(1_000_000)
 
 
-class Tariff(Protocol):
-    """How tokens become money."""
+_TABLE = f"genai-prices {genai_prices.__version__}"
 
-    def microusd(self, prompt: int, output: int, cached: int = 0, created_seconds: int = 0) -> int:
-        """The price of one call. `cached` is a part of `prompt`; `created_seconds` is Unix time or 0."""
+
+class Tariff(Protocol):
+    """How tokens become money. `snapshot` names the prices for ever: of a later table it is another."""
+
+    snapshot: str
+
+    def microusd(
+        self, prompt: int, output: int, cached: int = 0, created_seconds: int = 0, written: int = 0
+    ) -> int:
+        """The price of one call. `created_seconds` is Unix time or 0.
+
+        `cached` (read from a cache) and `written` (to one) are parts of `prompt`.
+        """
         ...
 
 
 class Free:
     """Nobody bills."""
 
-    def microusd(self, prompt: int, output: int, cached: int = 0, created_seconds: int = 0) -> int:
+    snapshot = ""
+
+    def microusd(
+        self, prompt: int, output: int, cached: int = 0, created_seconds: int = 0, written: int = 0
+    ) -> int:
         """Nothing."""
         return 0
 
@@ -41,8 +56,11 @@ class Flat:
     def __init__(self, prompt_usd_per_million: Decimal, output_usd_per_million: Decimal) -> None:
         self._prompt = prompt_usd_per_million
         self._output = output_usd_per_million
+        self.snapshot = f"settings {prompt_usd_per_million}/{output_usd_per_million}"
 
-    def microusd(self, prompt: int, output: int, cached: int = 0, created_seconds: int = 0) -> int:
+    def microusd(
+        self, prompt: int, output: int, cached: int = 0, created_seconds: int = 0, written: int = 0
+    ) -> int:
         """The price of one call; a USD per million tokens is a micro-USD per token."""
         return math.ceil(prompt * self._prompt + output * self._output)
 
@@ -50,15 +68,24 @@ class Flat:
 class Listed:
     """A model's price in the offline table."""
 
+    snapshot = _TABLE
+
     def __init__(self, model: str, price_table: str | None) -> None:
         self._model = model
         self._price_table = price_table
 
-    def microusd(self, prompt: int, output: int, cached: int = 0, created_seconds: int = 0) -> int:
+    def microusd(
+        self, prompt: int, output: int, cached: int = 0, created_seconds: int = 0, written: int = 0
+    ) -> int:
         """The price of one call. Raises `LookupError` for a model that the table does not know."""
         known = _FIRST_SECOND <= created_seconds < _LAST_SECOND
         price = calc_price(
-            Usage(input_tokens=prompt, output_tokens=output, cache_read_tokens=min(cached, prompt)),
+            Usage(
+                input_tokens=prompt,
+                output_tokens=output,
+                cache_read_tokens=min(cached, prompt),
+                cache_write_tokens=min(written, prompt - min(cached, prompt)),
+            ),
             self._model,
             provider_id=self._price_table,
             genai_request_timestamp=datetime.fromtimestamp(created_seconds, UTC) if known else _LATEST,

@@ -7,11 +7,12 @@ whether it keeps answers that can be asked for. Knows no protocol.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from yarl import URL
 
+from dragoman.kernel import limits
 from dragoman.kernel.errors import SettingsError
 
 
@@ -19,34 +20,50 @@ from dragoman.kernel.errors import SettingsError
 class Vendor:
     """One hosted vendor, or the nameless server behind any other address.
 
-    `price_table` is its name in the price table, `known_headers` (lower case) are on each of its own answers,
-    `key_scheme` stands before the key in `key_header`, `keeps_answers` says that an answer can be found by
-    our metadata, `output_cap` is the request's member that bounds the answer's tokens.
+    `price_tables` are its names in the price table, the nearest first, `known_headers` (lower case) are on
+    each of its own answers, `key_scheme` stands before the key in `key_header`, `headers` go with every
+    request, `keeps_answers` says that an answer can be found by our metadata or by its id, `output_cap` is
+    the chat request's member that bounds the answer's tokens, `per_second` how many requests it takes.
     """
 
-    price_table: str | None = None
+    price_tables: tuple[str, ...] = ()
     known_headers: tuple[str, ...] = ()
     key_header: str = "Authorization"
     key_scheme: str = "Bearer "
+    headers: Mapping[str, str] = field(default_factory=dict)
     keeps_answers: bool = False
     output_cap: str = "max_tokens"
+    per_second: float | None = None
 
 
-OPENAI = Vendor("openai", ("x-request-id",), keeps_answers=True, output_cap="max_completion_tokens")
+OPENAI = Vendor(("openai",), ("x-request-id",), keeps_answers=True, output_cap="max_completion_tokens")
 AZURE = Vendor(
-    "azure",
+    ("azure", "openai"),
     ("x-request-id", "apim-request-id"),
     key_header="api-key",
     key_scheme="",
     keeps_answers=True,
     output_cap="max_completion_tokens",
+    per_second=limits.AZURE_REQUESTS_PER_SECOND,
 )
+ANTHROPIC = Vendor(
+    ("anthropic",),
+    ("request-id",),
+    key_header="x-api-key",
+    key_scheme="",
+    headers={"anthropic-version": "2026-10-21"},
+)
+GEMINI = Vendor(("google",), key_header="x-goog-api-key", key_scheme="")
+"""Documents no header of its own: its answers are known by their error envelope."""
 ANY = Vendor()
 
 HOSTS: Sequence[tuple[str, Vendor]] = (
     ("api.openai.com", OPENAI),
     (".openai.azure.com", AZURE),
     (".services.ai.azure.com", AZURE),
+    (".cognitiveservices.azure.com", AZURE),
+    ("api.anthropic.com", ANTHROPIC),
+    ("generativelanguage.googleapis.com", GEMINI),
 )
 """Host names, and suffixes that begin with a dot."""
 
