@@ -30,12 +30,14 @@ _INTENTS = """
     FROM intents GROUP BY 1, 2
 """
 _RESERVED = f"""
-    SELECT workspace, budget_month, correlation_id, sum(reserved_tokens), sum(reserved_microusd), 0, 0
+    SELECT workspace, budget_month, provider, correlation_id,
+    sum(reserved_tokens), sum(reserved_microusd), 0, 0
     FROM attempts WHERE outcome IN ({", ".join(map(repr, _OPEN_OUTCOMES))}) AND reserved_tokens > 0
-    AND NOT EXISTS (SELECT 1 FROM ai_usage WHERE attempt_id = attempts.id) GROUP BY 1, 2, 3
+    AND NOT EXISTS (SELECT 1 FROM ai_usage WHERE attempt_id = attempts.id) GROUP BY 1, 2, 3, 4
     UNION ALL
-    SELECT u.workspace, a.budget_month, u.client_job_id, 0, 0, sum(u.total_tokens), sum(u.microusd)
-    FROM ai_usage u JOIN attempts a ON a.id = u.attempt_id WHERE a.reserved_tokens > 0 GROUP BY 1, 2, 3
+    SELECT u.workspace, a.budget_month, a.provider, u.client_job_id,
+    0, 0, sum(u.total_tokens), sum(u.microusd)
+    FROM ai_usage u JOIN attempts a ON a.id = u.attempt_id WHERE a.reserved_tokens > 0 GROUP BY 1, 2, 3, 4
 """
 _BUDGETS = """
     SELECT workspace, scope, scope_key, reserved_tokens, reserved_microusd, spent_tokens, spent_microusd
@@ -150,8 +152,12 @@ def _shards(database: Database) -> Iterator[str]:
 
 def _budgets(database: Database) -> Iterator[str]:
     wanted: dict[tuple[str, str, str], list[int]] = {}
-    for workspace, month, client_job, *amounts in database.all(_RESERVED):
-        for key in ((workspace, "month", month), (workspace, "client_job", client_job)):
+    for workspace, month, account, client_job, *amounts in database.all(_RESERVED):
+        for key in (
+            (workspace, "month", month),
+            (workspace, "provider", f"{month} {account}"),
+            (workspace, "client_job", client_job),
+        ):
             held = wanted.setdefault(key, [0, 0, 0, 0])
             wanted[key] = [a + b for a, b in zip(held, amounts, strict=True)]
     for workspace, scope, key, *stored in database.all(_BUDGETS):

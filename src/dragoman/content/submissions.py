@@ -17,6 +17,7 @@ from dragoman.content import locales, prompting
 from dragoman.kernel import canonical, limits
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import key_hash, sha256
+from dragoman.model import budgets
 from dragoman.model.documents import Syntax, Text
 from dragoman.model.jobs import Field, JobOptions, NewField, Submission, SubmittedField, SubmittedItem
 
@@ -128,6 +129,7 @@ class _Reading:
             "tone",
             "options",
             "callbackUrl",
+            "budget",
             "items",
         )
         _only(said, known, "$")
@@ -140,6 +142,7 @@ class _Reading:
             options=self._options(said.get("options"), _text(said.get("tone") or "", "$.tone", 0, 255)),
             items=self._items(said.get("items"), source),
             project=_text(said.get("project") or "", "$.project", 0, 128),
+            budget=budgets.read(said["budget"], "$.budget") if "budget" in said else None,
         )
 
     def _callback_url(self, said: Any) -> str:

@@ -64,6 +64,8 @@ class Submission:
     options: JobOptions
     items: tuple[SubmittedItem, ...]
     project: str = ""
+    budget: tuple[int | None, int | None] | None = None
+    """(tokens, micro-USD) that all jobs of the client job may cost, until a control says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +212,10 @@ class OpenCall:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who is asked and who pays, as the transactions around a call need it."""
+    """Who is asked and who pays, as the transactions around a call need it.
+
+    `bounds` are the settings' for the account's calendar month: (tokens, micro-USD), None for unbounded.
+    """
 
     workspace: str
     project: str
@@ -221,6 +226,7 @@ class Account:
     account: str
     priced: bool
     read: Callable[[bytes], Reply]
+    bounds: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,3 +315,5 @@ class Control:
     on_unknown: str
     budget_tokens: int | None
     budget_microusd: int | None
+    sets_budget: bool = True
+    """False leaves the limits as they are."""

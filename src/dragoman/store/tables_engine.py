@@ -214,6 +214,7 @@ def _money(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("model", Word(191)),
             *counted("prompt_tokens", "output_tokens", "cached_tokens", "total_tokens"),
             required("microusd", Money, server_default="0"),
+            word("prices", 64),  # the list of prices that this was reckoned by; '' where nobody bills
             flag("wasted"),  # paid for and of no use: cut, unreadable, repeated or too late
             required("created_at", Instant),
             sa.Index("idx_ai_usage_workspace_period", "workspace", "created_at"),
@@ -273,6 +274,15 @@ def _flow(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("until", Instant),
             required("code", Word(64)),
             required("updated_at", Instant),
+        ),
+        "gone_endpoints": table(  # a URL that answered 410: its events are dead until a person redrives one
+            "gone_endpoints",
+            metadata,
+            sa.Column("workspace", Word(64), primary_key=True),
+            sa.Column("url_hash", Hash, primary_key=True),
+            required("endpoint", Word(191)),  # scheme and host: what people see of it
+            required("created_at", Instant),
+            clustered=True,
         ),
         "outbox": table(
             "outbox",

@@ -37,6 +37,7 @@ from dragoman.content.formats.xliff1 import Xliff1
 from dragoman.content.formats.xliff2 import Xliff2
 from dragoman.content.formats.yaml_catalogue import YamlCatalogue
 from dragoman.kernel.errors import SettingsError
+from dragoman.model import budgets
 from dragoman.model.contracts import Format, Provider
 from dragoman.providers.apertium import ApertiumProvider, installed_pairs
 from dragoman.providers.chat import ChatProvider
@@ -104,6 +105,14 @@ def provider_settings(settings: Settings, base_url: str = "") -> Mapping[str, Pr
 def factories(settings: Settings, base_url: str = "") -> Mapping[str, Factory]:
     """Name → maker of that provider for a model (empty: the configured one)."""
     return {name: _factory(name, chosen) for name, chosen in provider_settings(settings, base_url).items()}
+
+
+def bounds(settings: Settings) -> Mapping[str, budgets.Bounds]:
+    """What each provider may cost a workspace in a calendar month, by the settings."""
+    return {
+        name: budgets.read({"tokens": chosen.monthly_tokens, "usd": chosen.monthly_usd}, f"providers.{name}")
+        for name, chosen in settings.providers.items()
+    }
 
 
 def credentials_missing(chosen: ProviderSettings) -> bool:

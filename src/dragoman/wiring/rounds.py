@@ -109,6 +109,7 @@ def _engine_loops(services: Services) -> list[Loop]:
         System(),
         lease_seconds=settings.job_lease_seconds,
         call_timeout_seconds=settings.call_timeout_seconds,
+        bounds=catalogue.bounds(settings),
     )
     delivery = Delivery(database, services.ledger, services.clock, keeper.owner)
 

@@ -37,6 +37,9 @@ class ProviderSettings(BaseModel):
     priced: bool | None = None
     requires_key: bool | None = None
     locales: tuple[str, ...] = ()
+    monthly_tokens: int | None = Field(default=None, gt=0)
+    monthly_usd: float | None = Field(default=None, gt=0)
+    """What this account may cost a workspace in a calendar month (UTC); absent is unbounded."""
 
 
 class Settings(BaseSettings):

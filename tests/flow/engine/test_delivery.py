@@ -243,6 +243,12 @@ def test_gone_ends_it_at_once_and_whatever_else_waits_for_that_endpoint(database
             assert (await post.database.read(event_row, other)).state == "pending"
             row = await post.database.read(event_row, outbox_id)
             assert (row.state, row.response_status, row.attempt_count) == ("dead", 410, 1)
+            later = await post.put(url, 4)
+            assert (await post.database.read(event_row, later)).state == "dead", "the endpoint is disabled"
+            await redrive(post, outbox_id)
+            post.net.says(url, Answer("SUCCEEDED", status=200))
+            assert await post.delivery.step(10) == 1
+            assert (await post.database.read(event_row, await post.put(url, 5))).state == "pending"
 
     asyncio.run(play())
 

@@ -28,6 +28,7 @@ from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.offload import InlineOffload
 from dragoman.ledger.acting import Ledger
+from dragoman.model.budgets import Bounds
 from dragoman.model.contracts import Provider
 from dragoman.model.effects import Answer, Outgoing
 from dragoman.model.jobs import Accepted
@@ -136,6 +137,7 @@ class Process:
             Gate(64),
             System(),
             call_timeout_seconds=call_timeout_seconds,
+            bounds=world.bounds,
         )
 
     async def drain(self) -> list[str]:
@@ -159,6 +161,7 @@ class World:
     def __init__(self, database: Database, providers: Sequence[Provider]) -> None:
         self.database = database
         self.queue = MemoryQueue()
+        self.bounds: dict[str, Bounds] = {}
         makers = {provider.name: functools.partial(_given, provider) for provider in providers}
         self.completion = Completion(makers, providers[0].name)
         self.acceptance = Acceptance(database, self.queue, self.completion, InlineOffload(), SystemChance())

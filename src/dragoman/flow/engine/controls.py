@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman.content.submissions import ON_UNKNOWN
-from dragoman.kernel.clock import MICROSECONDS
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import CANCEL_PER_TRANSACTION
+from dragoman.model import budgets
 from dragoman.model.jobs import Control
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import controlling, finishing, job_views
 from dragoman.store.database import Database
 
 _KNOWN = frozenset({"revision", "paused", "canceled", "budget", "on_unknown"})
-_MICROUSD = MICROSECONDS
-"""Millionths of a dollar in a dollar."""
 
 
 class Controls:
@@ -28,6 +26,7 @@ class Controls:
     async def put(self, scope: Workspace, client_job_id: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
         """Decide for all present and future jobs of a client job; a lower revision is ignored.
 
+        A budget that is null takes the bound away; one that is not said leaves it as it is.
         When this returns no attempt starts against the decision. Raises `CallerError` invalid_request.
         """
         control = _control(said)
@@ -82,7 +81,7 @@ def _control(said: Mapping[str, Any]) -> Control:
         raise CallerError(
             "$.on_unknown: `resend`, `resend:unlimited` or `hold` is wanted here", place="$.on_unknown"
         )
-    tokens, microusd = _budget(said.get("budget"))
+    tokens, microusd = budgets.read(said.get("budget"), "$.budget")
     return Control(
         revision=revision,
         paused=_flag(said.get("paused", False), "$.paused"),
@@ -90,23 +89,7 @@ def _control(said: Mapping[str, Any]) -> Control:
         on_unknown=policy,
         budget_tokens=tokens,
         budget_microusd=microusd,
-    )
-
-
-def _budget(said: Any) -> tuple[int | None, int | None]:
-    """(tokens, micro-USD); None is unlimited, and nothing may be limited to nothing."""
-    if said is None:
-        return None, None
-    if not isinstance(said, Mapping) or set(said) - {"tokens", "usd"}:
-        raise CallerError(
-            "$.budget: an object of `tokens` and `usd`, or null, is wanted here", place="$.budget"
-        )
-    tokens, usd = said.get("tokens"), said.get("usd")
-    if usd is not None and (isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 < usd < 10**9):
-        raise CallerError("$.budget.usd: dollars above 0 are wanted here", place="$.budget.usd")
-    return (
-        None if tokens is None else _whole(tokens, "$.budget.tokens"),
-        None if usd is None else round(usd * _MICROUSD),
+        sets_budget="budget" in said,
     )
 
 

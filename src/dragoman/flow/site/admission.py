@@ -17,14 +17,15 @@ from dragoman.kernel import canonical
 from dragoman.kernel.errors import CallerError, LocaleError
 from dragoman.kernel.limits import DOCUMENT_REF_CHARS_MAX, PAIRS_MAX, REQUEST_ID_CHARS_MAX
 from dragoman.kernel.offload import InlineOffload, Offload
+from dragoman.model import budgets
 from dragoman.model.contracts import Source
 from dragoman.model.intents import MODES, Admitted, ManifestDraft
 from dragoman.store.acts import admitting
 from dragoman.store.database import Database
 
 _FIELDS = frozenset(
-    {"request_id", "project", "pairs", "mode", "publish", "partial", "on_unknown", "provider", "tone"}
-)
+    ("request_id", "project", "pairs", "mode", "publish", "partial", "on_unknown", "provider", "tone")
+) | {"budget"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # no database keeps NUL, and no path or name has need of the others
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": MODES,
@@ -91,7 +92,7 @@ class Admission:
         pairs: Sequence[tuple[str, str]],
         settings: Mapping[str, Any],
         resume_key: str = "",
-        chosen: Mapping[str, str] | None = None,
+        chosen: Mapping[str, Any] | None = None,
     ) -> Admitted:
         """Admit canonical pairs under frozen settings; wakes a worker after the commit.
 
@@ -158,9 +159,11 @@ def _project_settings(settings: Mapping[str, Any]) -> str:
     return canonical.encode(kept).decode("utf-8")
 
 
-def _chosen(request: Mapping[str, Any]) -> dict[str, str]:
+def _chosen(request: Mapping[str, Any]) -> dict[str, Any]:
     """What the caller chose, with the contract's own defaults written out."""
-    chosen = dict(_DEFAULTS)
+    chosen: dict[str, Any] = dict(_DEFAULTS)
+    if budgets.read(request.get("budget"), "budget") != budgets.UNBOUNDED:
+        chosen["budget"] = request["budget"]
     for name, choices in _CHOICES.items():
         if name in request:
             if request[name] not in choices:

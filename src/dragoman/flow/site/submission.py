@@ -130,6 +130,8 @@ def body_head(manifest_id: str, settings: Mapping[str, Any], callback_url: str) 
         "sourceLang": settings["source_locale"],
         "options": {name: value for name, value in options.items() if value not in ("", None)},
     }
+    if settings.get("budget"):
+        head["budget"] = settings["budget"]
     if settings.get("tone"):
         head["tone"] = settings["tone"]
     if callback_url:

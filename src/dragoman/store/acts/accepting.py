@@ -11,7 +11,7 @@ from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import JOB_DEADLINE_SECONDS
 from dragoman.machines.tables import JOB
 from dragoman.model.jobs import Accepted, NewJob
-from dragoman.store.rows import controls, job_fields, jobs, lanes
+from dragoman.store.rows import budgets, controls, job_fields, jobs, lanes
 from dragoman.store.transaction import Tx, repeatable
 
 
@@ -19,6 +19,7 @@ from dragoman.store.transaction import Tx, repeatable
 def accept_submission(tx: Tx, new: NewJob) -> Accepted:
     """The job of a submission: made, with all its fields and a payload able to enqueue it, or found.
 
+    A budget that it brings bounds its client job from this commit on, unless a control has spoken.
     Raises `CallerError`: not_found where the submission is another principal's, submission_id_conflict where
     it has other content.
     """
@@ -30,6 +31,8 @@ def accept_submission(tx: Tx, new: NewJob) -> Accepted:
     job_fields.insert(tx, new.id, submission.items, new.fields)
     if not waits:
         lanes.wake(tx, new.workspace, lanes.ENGINE, tx.now)
+    if submission.budget is not None and not control.revision:
+        budgets.limit_client_job(tx, new.workspace, submission.client_job_id, *submission.budget)
     return Accepted(new.id, True, submission.id, JOB.initial)
 
 

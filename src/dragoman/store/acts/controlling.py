@@ -19,7 +19,9 @@ def put_control(tx: Tx, scope: Workspace, client_job_id: str, control: Control) 
     """
     if not controls.put(tx, scope.id, client_job_id, control):
         return False
-    budgets.limit_client_job(tx, scope.id, client_job_id, control.budget_tokens, control.budget_microusd)
+    if control.sets_budget:
+        limits = control.budget_tokens, control.budget_microusd
+        budgets.limit_client_job(tx, scope.id, client_job_id, *limits)
     return True
 
 

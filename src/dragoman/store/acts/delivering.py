@@ -29,6 +29,7 @@ from dragoman.store.transaction import Row, Tx
 Fate = Literal["delivered", "waiting", "dead", "lease_lost"]
 
 _GONE = 410
+_ENDPOINT_CHARS_MAX = 191
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*:(?://)?", re.IGNORECASE)
 _EVENTS = {
     "delivered": ("deliver", "succeed"),
@@ -118,7 +119,7 @@ def settle_delivery(tx: Tx, outgoing: Outgoing, answer: Answer, outbox_id: str, 
         error_message=sanitize(answer.message) or None,
     )
     if answer.status == _GONE:
-        outbox.end_waiting(tx, row.workspace, row.url, "the endpoint says that it is gone")
+        outbox.close_endpoint(tx, row.workspace, row.url, origin_of(row.url)[:_ENDPOINT_CHARS_MAX])
     return fate
 
 
@@ -144,6 +145,8 @@ def _fate(tx: Tx, row: Row, answer: Answer) -> tuple[Fate, int | None]:
 def redrive_delivery(tx: Tx, scope: Scope, outbox_id: str, actor: str) -> None:
     """Give a dead event a new window, by a person's word, which is written down.
 
+    That word also opens an endpoint again that had said that it is gone.
+
     Raises `CallerError`: not_found, EFFECT_ALREADY_COMPLETE, EFFECT_IN_FLIGHT beside an attempt under way,
     and nothing_to_retry for an event that is due by itself.
     """
@@ -161,6 +164,7 @@ def redrive_delivery(tx: Tx, scope: Scope, outbox_id: str, actor: str) -> None:
     if effect:
         effects.move(tx, effect.id, "approve")
     outbox.revive(tx, outbox_id)
+    opened = outbox.open_endpoint(tx, row.workspace, row.url)
     entry = history.Entry(
         workspace=row.workspace,
         kind="audit",
@@ -170,6 +174,7 @@ def redrive_delivery(tx: Tx, scope: Scope, outbox_id: str, actor: str) -> None:
         after="pending",
         actor=actor,
         code=row.error_code or "",
+        message="the endpoint is open again" if opened else "",
         correlation_id=row.job_id,
     )
     history.append(tx, [entry])

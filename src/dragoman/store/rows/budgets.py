@@ -2,7 +2,8 @@
 
 `budgets` moves by the very amounts of the attempts that the same transaction moves; `recount` says from
 attempts and usage what it must hold. Attempts that reserved nothing (unpriced providers) move no budget. Rows
-are locked in the order month, then client job.
+are locked in the order month, provider's month, client job. A bound in money is kept by what has a price
+only: a call that nobody can reckon fits none.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _BUDGETS, _USAGE, _QUOTAS = tables.budgets, tables.ai_usage, tables.ai_quotas
 _ATTEMPTS, _CALLS = ledger.attempts, tables.calls
 
 _KEY = ("workspace", "scope", "scope_key")
+_KEY_CHARS_MAX = 191
+_PRICES_CHARS_MAX = 64
 _OPEN = sorted({ATTEMPT.initial} | ATTEMPT.groups["UNKNOWN"])
 """Outcomes whose reserve stands as long as no usage is booked for the attempt."""
 
@@ -105,7 +108,16 @@ NOTHING = Held(Sum(), Sum())
 
 def scopes(account: Account, in_month: str) -> tuple[tuple[str, str], ...]:
     """The budgets that an attempt's money moves, in their lock order."""
-    return ("month", in_month), ("client_job", account.client_job_id)
+    return (
+        ("month", in_month),
+        ("provider", provider_key(in_month, account.account)),
+        ("client_job", account.client_job_id),
+    )
+
+
+def provider_key(in_month: str, account: str) -> str:
+    """What a provider account's month stands under."""
+    return f"{in_month} {account}"[:_KEY_CHARS_MAX]
 
 
 def reserve(tx: Tx, account: Account, amount: Sum) -> bool:
@@ -115,7 +127,8 @@ def reserve(tx: Tx, account: Account, amount: Sum) -> bool:
     quota = tx.first(_QUOTA, {"ws": account.workspace})
     bounds = [
         Sum(MONTHLY_TOKENS, -1) if quota is None else _limit(quota.monthly_tokens, quota.monthly_microusd),
-        _limit(rows[1].limit_tokens, rows[1].limit_microusd),
+        _limit(*account.bounds),
+        _limit(rows[2].limit_tokens, rows[2].limit_microusd),
     ]
     if not all(_fits(row, bound, amount) for row, bound in zip(rows, bounds, strict=True)):
         return False
@@ -157,6 +170,7 @@ def book(tx: Tx, account: Account, attempt: Row, usage: Usage, wasted: bool) -> 
         "cached_tokens": usage.cached_tokens,
         "total_tokens": spent.tokens,
         "microusd": spent.microusd,
+        "prices": usage.prices[:_PRICES_CHARS_MAX],
         "wasted": wasted,
         "created_at": tx.now,
     }
@@ -241,28 +255,46 @@ def stored(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
 def recount(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
     """What `stored` must say, counted from attempts and usage."""
     reserved = (
-        sa.select(_ATTEMPTS.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.correlation_id)
+        sa.select(
+            _ATTEMPTS.c.workspace,
+            _ATTEMPTS.c.budget_month,
+            _ATTEMPTS.c.provider,
+            _ATTEMPTS.c.correlation_id,
+        )
         .add_columns(
             sa.func.sum(_ATTEMPTS.c.reserved_tokens).label("tokens"),
             sa.func.sum(_ATTEMPTS.c.reserved_microusd).label("microusd"),
         )
         .where(_ATTEMPTS.c.outcome.in_(_OPEN), _ATTEMPTS.c.reserved_tokens > 0, ~_BOOKED)
-        .group_by(_ATTEMPTS.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.correlation_id)
+        .group_by(
+            _ATTEMPTS.c.workspace,
+            _ATTEMPTS.c.budget_month,
+            _ATTEMPTS.c.provider,
+            _ATTEMPTS.c.correlation_id,
+        )
     )
     spent = (
-        sa.select(_USAGE.c.workspace, _ATTEMPTS.c.budget_month, _USAGE.c.client_job_id)
+        sa.select(
+            _USAGE.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.provider, _USAGE.c.client_job_id
+        )
         .add_columns(
             sa.func.sum(_USAGE.c.total_tokens).label("tokens"),
             sa.func.sum(_USAGE.c.microusd).label("microusd"),
         )
         .join(_ATTEMPTS, _ATTEMPTS.c.id == _USAGE.c.attempt_id)
         .where(_ATTEMPTS.c.reserved_tokens > 0)
-        .group_by(_USAGE.c.workspace, _ATTEMPTS.c.budget_month, _USAGE.c.client_job_id)
+        .group_by(
+            _USAGE.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.provider, _USAGE.c.client_job_id
+        )
     )
     held: dict[tuple[str, str, str], Held] = {}
     for statement, of_spent in ((reserved, False), (spent, True)):
-        for workspace, in_month, client_job, tokens, microusd in tx.all(statement):
-            for key in ((workspace, "month", in_month), (workspace, "client_job", client_job)):
+        for workspace, in_month, account, client_job, tokens, microusd in tx.all(statement):
+            for key in (
+                (workspace, "month", in_month),
+                (workspace, "provider", provider_key(in_month, account)),
+                (workspace, "client_job", client_job),
+            ):
                 before = held.get(key, NOTHING)
                 more = _sum((before.spent if of_spent else before.reserved, Sum(tokens, microusd)))
                 held[key] = Held(before.reserved, more) if of_spent else Held(more, before.spent)
@@ -294,6 +326,8 @@ def _limit(tokens: int | None, microusd: int | None) -> Sum:
 def _fits(row: Row, bound: Sum, amount: Sum) -> bool:
     tokens = row.reserved_tokens + row.spent_tokens + amount.tokens
     microusd = row.reserved_microusd + row.spent_microusd + amount.microusd
+    if bound.microusd >= 0 and amount.tokens and not amount.microusd:
+        return False  # nobody knows what this costs, so nobody can say that it fits
     return (bound.tokens < 0 or tokens <= bound.tokens) and (bound.microusd < 0 or microusd <= bound.microusd)
 
 

@@ -1,6 +1,7 @@
 """Rows of `outbox`: one frozen event for one callback URL, sent until it arrives or its window is over.
 
-The row owns state, lease, bytes and due time; the ledger owns the attempts.
+The row owns state, lease, bytes and due time; the ledger owns the attempts. `gone_endpoints` are URLs that
+have answered 410: nothing is sent there until a person says otherwise.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from dragoman.kernel.identity import sha256
 from dragoman.kernel.limits import OUTBOX_LEASE_SECONDS
 from dragoman.machines.tables import OUTBOX
 from dragoman.model.scopes import Scope, Workspace
@@ -17,7 +19,7 @@ from dragoman.store import leases
 from dragoman.store.schema import engine as tables
 from dragoman.store.transaction import Row, Tx
 
-_OUTBOX = tables.outbox
+_OUTBOX, _GONE = tables.outbox, tables.gone_endpoints
 
 
 def add(
@@ -31,7 +33,10 @@ def add(
     secret: str,
     payload: bytes,
 ) -> str:
-    """Freeze an event; gives its delivery id. Without a URL it is never due: the site asks instead."""
+    """Freeze an event; gives its delivery id. Without a URL it is never due: the site asks instead.
+
+    One for a URL that is gone is dead from the beginning.
+    """
     delivery_id = tx.new_id()
     row = {
         "id": delivery_id,
@@ -48,6 +53,8 @@ def add(
         "updated_at": tx.now,
     }
     tx.insert(_OUTBOX, [row])
+    if url and _is_gone(tx, workspace, url):
+        end_waiting(tx, workspace, url)
     return delivery_id
 
 
@@ -102,8 +109,28 @@ def move(tx: Tx, row: Row, event: str, **values: Any) -> None:
     leases.release(tx, _OUTBOX, row.id, row.fence, {"state": state, "updated_at": tx.now, **values})
 
 
-def end_waiting(tx: Tx, workspace: str, url: str, message: str) -> int:
-    """End what waits to be sent to a URL that wants nothing more; how many."""
+def close_endpoint(tx: Tx, workspace: str, url: str, endpoint: str) -> int:
+    """Send nothing to a URL any more, and end what waits to be sent there; how many."""
+    row = {"workspace": workspace, "url_hash": sha256(url), "endpoint": endpoint, "created_at": tx.now}
+    tx.insert_new(_GONE, [row], ("workspace", "url_hash"))
+    return end_waiting(tx, workspace, url)
+
+
+def open_endpoint(tx: Tx, workspace: str, url: str) -> bool:
+    """Let events go to a URL again; False where nothing kept them from it."""
+    return tx.touched(sa.delete(_GONE).where(_gone(workspace, url))) == 1
+
+
+def _is_gone(tx: Tx, workspace: str, url: str) -> bool:
+    return tx.first(sa.select(_GONE.c.created_at).where(_gone(workspace, url))) is not None
+
+
+def _gone(workspace: str, url: str) -> sa.ColumnElement[bool]:
+    return sa.and_(_GONE.c.workspace == workspace, _GONE.c.url_hash == sha256(url))
+
+
+def end_waiting(tx: Tx, workspace: str, url: str) -> int:
+    """End what waits to be sent to a URL that is gone; how many."""
     return tx.touched(
         sa.update(_OUTBOX)
         .where(_OUTBOX.c.workspace == workspace, _OUTBOX.c.state == "pending", _OUTBOX.c.url == url)
@@ -112,7 +139,7 @@ def end_waiting(tx: Tx, workspace: str, url: str, message: str) -> int:
             next_attempt_at=None,
             dead_at=tx.now,
             error_code="PROVIDER_REJECTED",
-            error_message=message,
+            error_message="the endpoint says that it is gone",
             updated_at=tx.now,
         )
     )

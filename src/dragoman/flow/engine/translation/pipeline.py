@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from dragoman.content import prompting
@@ -31,6 +31,7 @@ from dragoman.kernel.limits import (
 )
 from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
+from dragoman.model.budgets import UNBOUNDED, Bounds
 from dragoman.model.contracts import Lease, LeaseKeeper, Providers
 from dragoman.model.jobs import Claimed, Field, OpenCall, Status
 from dragoman.model.scopes import System
@@ -46,7 +47,10 @@ End = Status | Literal["parked", "lost"]
 
 
 class Translation:
-    """Works jobs, one a call of `work`, any number side by side. `gate` is the process's one."""
+    """Works jobs, one a call of `work`, any number side by side. `gate` is the process's one.
+
+    `bounds` are what each provider, by name, may cost a workspace in a calendar month.
+    """
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class Translation:
         *,
         lease_seconds: float = JOB_LEASE_SECONDS,
         call_timeout_seconds: float = CALL_TIMEOUT_SECONDS,
+        bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
         self._database = database
         self._providers = providers
@@ -68,6 +73,7 @@ class Translation:
         self._gate = gate
         self._system = system
         self._lease_seconds = lease_seconds
+        self._bounds = bounds or {}
         self._knowing = Knowing(database)
         self._calls = Calls(database, ledger, chance, keeper.owner, call_timeout_seconds)
 
@@ -95,7 +101,8 @@ class Translation:
             provider = self._providers.resolve(options.provider, options.model)
         except DragomanError as error:
             return await self._finish(claimed, "failed", error.code, error.message)
-        work = JobWork(claimed, loaded, provider, lease, self._chance)
+        bounds = self._bounds.get(provider.name, UNBOUNDED)
+        work = JobWork(claimed, loaded, provider, lease, self._chance, bounds)
         await self._finish_open_calls(work, loaded.calls)
         await self._knowing.record(work, _uncalled(work, loaded.calls))
         await self._translate(work, _uncalled(work, loaded.calls))

@@ -13,6 +13,7 @@ from dragoman.content.prompting import Piece
 from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.identity import Chance, key_hash
 from dragoman.kernel.limits import PROMPT_ID_CHARS
+from dragoman.model.budgets import UNBOUNDED, Bounds
 from dragoman.model.completions import CompletionRequest, PromptItem, Reply
 from dragoman.model.contracts import Lease, Provider
 from dragoman.model.documents import Text
@@ -27,13 +28,19 @@ class JobWork:
     """One claimed job, its provider, and what has become of it so far."""
 
     def __init__(
-        self, claimed: Claimed, loaded: Loaded, provider: Provider, lease: Lease, chance: Chance
+        self,
+        claimed: Claimed,
+        loaded: Loaded,
+        provider: Provider,
+        lease: Lease,
+        chance: Chance,
+        bounds: Bounds = UNBOUNDED,
     ) -> None:
         self.job = loaded.job
         self.fence = claimed.fence
         self.lease = lease
         self.provider = provider
-        self.account = _account(loaded, provider)
+        self.account = _account(loaded, provider, bounds)
         self.open: dict[int, Field] = {field.ordinal: field for field in loaded.fields}
         self.slots = asyncio.Semaphore(loaded.job.options.concurrency)
         self.stop: Halt | None = Halt("canceled") if loaded.cancel_asked else None
@@ -138,7 +145,7 @@ class JobWork:
         return name
 
 
-def _account(loaded: Loaded, provider: Provider) -> Account:
+def _account(loaded: Loaded, provider: Provider, bounds: Bounds) -> Account:
     job = loaded.job
     return Account(
         workspace=job.workspace,
@@ -150,6 +157,7 @@ def _account(loaded: Loaded, provider: Provider) -> Account:
         account=provider.account,
         priced=provider.priced,
         read=_careful(provider.read),
+        bounds=bounds,
     )
 
 

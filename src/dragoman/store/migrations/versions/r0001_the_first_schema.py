@@ -28,6 +28,7 @@ def upgrade() -> None:
     _effects_1()
     _entries()
     _executions()
+    _gone_endpoints()
     _history()
 
 
@@ -57,6 +58,7 @@ def _ai_usage() -> None:
         sa.Column("cached_tokens", Count, nullable=False, server_default="0"),
         sa.Column("total_tokens", Count, nullable=False, server_default="0"),
         sa.Column("microusd", Money, nullable=False, server_default="0"),
+        sa.Column("prices", Word(64), nullable=False, server_default=""),
         sa.Column("wasted", Flag(), nullable=False, server_default="0"),
         sa.Column("created_at", Instant, nullable=False),
         sa.CheckConstraint("wasted IN (0, 1)", name=steps.f("ck_ai_usage_wasted_flag")),
@@ -308,6 +310,18 @@ def _executions() -> None:
     )
     steps.create_index("ix_executions_manifest", "executions", ["workspace", "manifest_id", "created_at"])
     steps.create_index("ix_executions_plan", "executions", ["plan_id", "created_at"])
+
+
+def _gone_endpoints() -> None:
+    steps.create_table(
+        "gone_endpoints",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("url_hash", Hash, nullable=False),
+        sa.Column("endpoint", Word(191), nullable=False),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("workspace", "url_hash", name=steps.f("pk_gone_endpoints")),
+        clustered=True,
+    )
 
 
 def _history() -> None:
