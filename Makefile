@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+MINISTACK := build/ministack/.ready
 SEEDS ?= 200
 LOCALES ?= fr,de
 PYTEST_FLAGS ?= -n auto --dist loadfile
@@ -19,7 +20,7 @@ demo: $(READY) ## translate examples/ into two locales (LOCALES=fr,de) and say w
 	$(BIN)/dragoman translate examples --to $(LOCALES) --out 'build/demo/{path}.{locale}{ext}'
 	@echo; echo "The translated files:"; find build/demo -type f | sort | sed 's/^/  /'
 
-test: $(READY) packages ## run the whole test suite
+test: $(READY) $(MINISTACK) packages ## run the whole test suite
 	$(BIN)/pytest $(PYTEST_FLAGS)
 
 check: lint types rooms ## what CI runs: tidiness, types, simulated worlds, evidence and the whole suite
@@ -36,7 +37,7 @@ bench: $(READY) ## measure the whole path beside its peers
 simulate: $(READY) ## crash the simulated system everywhere: SEEDS=200, or SEED=7 to replay one, SECONDS=60 to stop early
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seeds 1 --seed $(SEED),--seeds $(SEEDS)) $(if $(FRESH),--fresh) $(if $(SECONDS),--seconds $(SECONDS))
 
-chaos: $(READY) ## kill -9 in full: 20 runs of 200 documents on each database, and one killed 20 times
+chaos: $(READY) $(MINISTACK) ## kill -9 in full: 20 runs of 200 documents on each database, and one killed 20 times
 	DRAGOMAN_CHAOS_RUNS=20 DRAGOMAN_CHAOS_DOCUMENTS=200 DRAGOMAN_CHAOS_KILLS=20 $(BIN)/pytest tests/chaos
 
 evidence: $(READY) ## check docs/evidence.md and count what is still open
@@ -62,6 +63,7 @@ docs: $(READY) ## print the pages that come from tables
 lock: $(READY) ## pin every requirement anew, with hashes
 	$(COMPILE) --all-extras --output-file requirements/runtime.txt pyproject.toml
 	$(COMPILE) --output-file requirements/dev.txt requirements/dev.in
+	$(COMPILE) --output-file requirements/ministack.txt requirements/ministack.in
 
 packages: ## install the Debian packages that tests ask (Apertium, PyICU), where they are missing
 	@.ci/packages
@@ -74,4 +76,10 @@ $(READY): requirements/dev.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# an SQS server for the tests, in an environment of its own: it pins what the product does not
+$(MINISTACK): requirements/ministack.txt
+	test -x build/ministack/bin/python || $(PYTHON) -m venv build/ministack
+	build/ministack/bin/python -m pip install --quiet --require-hashes --requirement requirements/ministack.txt
 	@touch $@

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.doubles.databases import KINDS, Places, ServerDatabase, SqliteFiles
+from tests.doubles.ministack import ENVIRONMENT, SqsServer
 from tests.doubles.servers import Missing
 
 
@@ -62,3 +63,24 @@ def _place(kind: str, places: Places) -> SqliteFiles | ServerDatabase:
         if os.environ.get("CI") == "true":
             pytest.fail(str(missing))
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def sqs_server() -> Iterator[SqsServer]:
+    """A real SQS server's double as a process of its own, or the one that the environment names."""
+    try:
+        server = SqsServer()
+    except Missing as missing:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def sqs_endpoint(sqs_server: SqsServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Its address, with the credentials that its clients need in the environment."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, os.environ.get(name, value))
+    return sqs_server.endpoint

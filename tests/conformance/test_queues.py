@@ -8,17 +8,33 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from dragoman.kernel.errors import QueueClosed
+from dragoman.kernel.identity import SystemChance
 from dragoman.model.contracts import Queue
 from dragoman.queues.memory import MemoryQueue
+from dragoman.queues.sqs import SqsQueue
+from dragoman.queues.sqs_calls import connection
+from tests.doubles.sqs import FakeSqs
 
-MAKERS: dict[str, Callable[[], Queue]] = {"memory": MemoryQueue}
+MEMBERS = ("memory", "sqs", "sqs of documentation")
 
-_SECONDS = 5.0
+_SECONDS = 20.0
 
 
-@pytest.fixture(params=MAKERS)
+@pytest.fixture(params=MEMBERS)
 def make(request: pytest.FixtureRequest) -> Callable[[], Queue]:
-    return MAKERS[request.param]
+    """Makes a queue of its own at every call, to be called inside the event loop."""
+    chance = SystemChance()
+
+    def on_a_server() -> Queue:
+        endpoint = request.getfixturevalue("sqs_endpoint")
+        return SqsQueue(connection(endpoint), f"conformance-{chance.token(12)}", chance, poll_seconds=1)
+
+    def on_the_fake() -> Queue:
+        return SqsQueue(FakeSqs().connect, "conformance", chance, poll_seconds=1)
+
+    if request.param == "sqs":
+        request.getfixturevalue("sqs_endpoint")
+    return {"memory": MemoryQueue, "sqs": on_a_server, "sqs of documentation": on_the_fake}[request.param]
 
 
 def play(story: Callable[[], Awaitable[None]]) -> None:
@@ -29,8 +45,8 @@ def play(story: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-def test_what_is_enqueued_is_handed_over_in_order(make: Callable[[], Queue]) -> None:
-    """J-023, J-024: an id, with an acknowledgement and a way to give it back."""
+def test_what_is_enqueued_is_handed_over(make: Callable[[], Queue]) -> None:
+    """[J-023, J-024, J-001] an id and nothing else, with an acknowledgement and a way to give it back."""
 
     async def story() -> None:
         queue = make()
@@ -41,8 +57,43 @@ def test_what_is_enqueued_is_handed_over_in_order(make: Callable[[], Queue]) -> 
             job_id, ack, _ = await queue.dequeue()
             await ack()
             taken.append(job_id)
-        assert taken == ["a", "b", "c"]
+        assert sorted(taken) == ["a", "b", "c"]
         await queue.close()
+
+    play(story)
+
+
+def test_what_is_enqueued_is_handed_over_in_order() -> None:
+    """[J-023, J-024] By the memory queue; no queue on a server promises it, and the database's order leads."""
+
+    async def story() -> None:
+        queue = MemoryQueue()
+        for job_id in ("a", "b", "c"):
+            await queue.enqueue(job_id)
+        assert [(await queue.dequeue())[0] for _ in range(3)] == ["a", "b", "c"]
+
+    play(story)
+
+
+def test_ack_and_nack_count_once_and_nothing_after_the_other(make: Callable[[], Queue]) -> None:
+    """[J-024, J-027] A second word about one delivery is harmless."""
+
+    async def story() -> None:
+        queue = make()
+        for job_id in ("a", "b"):
+            await queue.enqueue(job_id)
+        first, ack, _ = await queue.dequeue()
+        second, _, nack = await queue.dequeue()
+        await ack()
+        await ack()
+        await nack()
+        again, ack_again, _ = await queue.dequeue()
+        assert {first, second} == {"a", "b"}
+        assert again == second
+        await ack_again()
+        await queue.close()
+        await ack()
+        await nack()
 
     play(story)
 

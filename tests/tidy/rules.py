@@ -77,6 +77,9 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "urllib.request": _HTTP,
     "http.client": _HTTP,
     "smtplib": _HTTP,
+    "aiobotocore": ("queues",),
+    "botocore": ("queues",),
+    "boto3": ("queues",),
     "imaplib": _HTTP,
     "ftplib": _HTTP,
     # time and chance

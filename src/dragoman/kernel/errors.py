@@ -7,6 +7,7 @@
     │   └─ SettingsError        configuration is missing, unsafe or contradicts itself
     ├─ OutsideError           something that we depend on said no or nothing
     │   ├─ SourceError          a source cannot be listed or read now
+    │   ├─ QueueError           the queue's server refuses or does not answer: the database leads alone
     │   └─ StoreError           the database is gone, locked, older or newer than this program
     │       └─ CommitUnknown      the connection was lost after COMMIT was sent
     └─ Halted                 this worker must stop what it does
@@ -228,6 +229,13 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
     # settings and store
     ("invalid_settings", "settings", 500, False, "Correct the setting that the message names."),
     ("database_unavailable", "store", 503, True, "Start the database, or check the URL."),
+    (
+        "queue_unavailable",
+        "store",
+        503,
+        True,
+        "Check the queue's address, region and credentials; jobs are found in the database meanwhile.",
+    ),
     ("database_newer", "store", 503, False, "Use the newer program that migrated this database."),
     (
         "commit_unknown",
@@ -309,6 +317,12 @@ class SourceError(OutsideError):
     """A source cannot be listed or read now."""
 
     code = "source_unavailable"
+
+
+class QueueError(OutsideError):
+    """The queue's server refuses, or does not answer."""
+
+    code = "queue_unavailable"
 
 
 class StoreError(OutsideError):

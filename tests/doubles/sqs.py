@@ -1,0 +1,231 @@
+"""An SQS server inside the test: the client's methods, with the rules of its documentation and its bad days.
+
+A standard queue: at least once, in no promised order, a receipt good until the next one is given. Faults:
+`twice` gives every message a second time at once, `undead` gives it again after its deletion, and `weather`
+holds one word for each of the next calls: `ok`, `500`, `throttled`, `cut` (done, and the answer is lost),
+`late` (done, and answered after `late_seconds`), `hang` (never answered). Time is the event loop's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import (  # type: ignore[import-untyped]
+    ClientError,
+    ConnectionClosedError,
+    EndpointConnectionError,
+)
+
+_URL = "http://sqs.test/000000000000/"
+
+
+@dataclass(eq=False)
+class Kept:
+    """A message on the server."""
+
+    body: str
+    visible_at: float
+    receipt: str = ""
+    count: int = 0
+
+
+@dataclass
+class FakeSqs:
+    """One server with any number of queues. `connect` is what `SqsQueue` is given."""
+
+    twice: bool = False
+    undead: bool = False
+    weather: deque[str] = field(default_factory=deque)
+    late_seconds: float = 8.0
+    down: bool = False
+    """Whether nobody listens at its address."""
+    queues: dict[str, list[Kept]] = field(default_factory=dict)
+    attributes: dict[str, dict[str, str]] = field(default_factory=dict)
+    calls: list[tuple[str, int]] = field(default_factory=list)
+    """Every call that came: its operation, and how many entries it had."""
+    closed: int = 0
+    _receipts: int = 0
+    _arrival: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[FakeSqs]:
+        try:
+            yield self
+        finally:
+            self.closed += 1
+
+    def counted(self, operation: str) -> list[int]:
+        """How many entries each call of an operation had."""
+        return [entries for name, entries in self.calls if name == operation]
+
+    def visible(self) -> int:
+        """How many messages could be received now."""
+        now = asyncio.get_running_loop().time()
+        return sum(kept.visible_at <= now for queue in self.queues.values() for kept in queue)
+
+    def waiting(self) -> int:
+        """How many messages there are, seen or not."""
+        return sum(map(len, self.queues.values()))
+
+    async def get_queue_url(self, QueueName: str) -> dict[str, str]:  # noqa: N803
+        return await self._answer("get_queue_url", 0, lambda: self._url(QueueName))
+
+    async def create_queue(self, QueueName: str, Attributes: dict[str, str]) -> dict[str, str]:  # noqa: N803
+        def make() -> dict[str, str]:
+            self.queues.setdefault(QueueName, [])
+            self.attributes[QueueName] = Attributes
+            return self._url(QueueName)
+
+        return await self._answer("create_queue", 0, make)
+
+    async def get_queue_attributes(
+        self,
+        QueueUrl: str,  # noqa: N803
+        AttributeNames: list[str],  # noqa: N803
+    ) -> dict[str, Any]:
+        return await self._answer("get_queue_attributes", 0, lambda: {"Attributes": len(self._of(QueueUrl))})
+
+    async def send_message_batch(
+        self,
+        QueueUrl: str,  # noqa: N803
+        Entries: list[dict[str, Any]],  # noqa: N803
+    ) -> dict[str, Any]:
+        def send() -> dict[str, Any]:
+            now = asyncio.get_running_loop().time()
+            self._of(QueueUrl).extend(Kept(entry["MessageBody"], now) for entry in Entries)
+            return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
+
+        answer = await self._answer("send_message_batch", len(Entries), send)
+        async with self._arrival:
+            self._arrival.notify_all()
+        return answer
+
+    async def receive_message(
+        self,
+        QueueUrl: str,  # noqa: N803
+        MaxNumberOfMessages: int,  # noqa: N803
+        WaitTimeSeconds: int,  # noqa: N803
+        VisibilityTimeout: int,  # noqa: N803
+        MessageSystemAttributeNames: list[str],  # noqa: N803
+    ) -> dict[str, Any]:
+        assert MaxNumberOfMessages <= 10
+        assert WaitTimeSeconds <= 20
+        loop = asyncio.get_running_loop()
+        until = loop.time() + WaitTimeSeconds
+        while loop.time() < until and not self.down and not self.visible():
+            soon = min((kept.visible_at for queue in self.queues.values() for kept in queue), default=until)
+            async with self._arrival:
+                try:
+                    async with asyncio.timeout_at(min(soon, until)):
+                        await self._arrival.wait()
+                except TimeoutError:
+                    continue
+
+        def receive() -> dict[str, Any]:
+            now = loop.time()
+            due = [kept for kept in self._of(QueueUrl) if kept.visible_at <= now][:MaxNumberOfMessages]
+            told = [self._deliver(kept, now + VisibilityTimeout) for kept in due]
+            if self.twice and len(told) * 2 <= MaxNumberOfMessages:
+                told += [self._deliver(kept, now + VisibilityTimeout) for kept in due]
+            return {"Messages": told} if told else {}
+
+        return await self._answer("receive_message", 0, receive)
+
+    async def delete_message_batch(
+        self,
+        QueueUrl: str,  # noqa: N803
+        Entries: list[dict[str, Any]],  # noqa: N803
+    ) -> dict[str, Any]:
+        def delete(kept: Kept, _: dict[str, Any]) -> None:
+            if self.undead and kept.count < 2:
+                kept.visible_at = 0.0
+            else:
+                self._of(QueueUrl).remove(kept)
+
+        return await self._each("delete_message_batch", QueueUrl, Entries, delete)
+
+    async def change_message_visibility_batch(
+        self,
+        QueueUrl: str,  # noqa: N803
+        Entries: list[dict[str, Any]],  # noqa: N803
+    ) -> dict[str, Any]:
+        def change(kept: Kept, entry: dict[str, Any]) -> None:
+            kept.visible_at = asyncio.get_running_loop().time() + entry["VisibilityTimeout"]
+
+        answer = await self._each("change_message_visibility_batch", QueueUrl, Entries, change)
+        async with self._arrival:
+            self._arrival.notify_all()
+        return answer
+
+    async def _each(
+        self,
+        operation: str,
+        url: str,
+        entries: list[dict[str, Any]],
+        act: Callable[[Kept, dict[str, Any]], None],
+    ) -> dict[str, Any]:
+        assert 0 < len(entries) <= 10
+
+        def all_of_them() -> dict[str, Any]:
+            failed = []
+            for entry in entries:
+                kept = next((one for one in self._of(url) if one.receipt == entry["ReceiptHandle"]), None)
+                if kept is None or kept.visible_at <= asyncio.get_running_loop().time():
+                    failed.append({"Id": entry["Id"], "Code": "ReceiptHandleIsInvalid", "SenderFault": True})
+                else:
+                    act(kept, entry)
+            return {"Successful": [], "Failed": failed}
+
+        return await self._answer(operation, len(entries), all_of_them)
+
+    async def _answer(
+        self, operation: str, entries: int, act: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any]:
+        self.calls.append((operation, entries))
+        await asyncio.sleep(0)
+        if self.down:
+            raise EndpointConnectionError(endpoint_url=_URL)
+        mood = self.weather.popleft() if self.weather else "ok"
+        if mood == "500":
+            raise _error("InternalFailure", 500, operation)
+        if mood == "throttled":
+            raise _error("ThrottlingException", 400, operation)
+        if mood == "hang":
+            await asyncio.Event().wait()
+        answer = act()
+        if mood == "late":
+            await asyncio.sleep(self.late_seconds)
+        if mood == "cut":
+            raise ConnectionClosedError(endpoint_url=_URL)
+        return answer
+
+    def _deliver(self, kept: Kept, visible_at: float) -> dict[str, Any]:
+        self._receipts += 1
+        kept.receipt, kept.visible_at, kept.count = f"receipt-{self._receipts}", visible_at, kept.count + 1
+        return {
+            "MessageId": str(id(kept)),
+            "ReceiptHandle": kept.receipt,
+            "Body": kept.body,
+            "Attributes": {"ApproximateReceiveCount": str(kept.count)},
+        }
+
+    def _url(self, name: str) -> dict[str, str]:
+        if name not in self.queues:
+            raise _error("AWS.SimpleQueueService.NonExistentQueue", 400, "get_queue_url")
+        return {"QueueUrl": _URL + name}
+
+    def _of(self, url: str) -> list[Kept]:
+        name = url.removeprefix(_URL)
+        if name not in self.queues:
+            raise _error("AWS.SimpleQueueService.NonExistentQueue", 400, "call")
+        return self.queues[name]
+
+
+def _error(code: str, status: int, operation: str) -> ClientError:
+    told = {"Error": {"Code": code, "Message": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(told, operation)
