@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -22,11 +23,16 @@ from dragoman.kernel.errors import LocaleError
 from dragoman.model.completions import CompletionRequest, PromptItem, Reply
 from dragoman.model.contracts import Provider
 from dragoman.providers.apertium import ApertiumProvider, installed_pairs
+from dragoman.providers.apertium_http import ApertiumHttpProvider
 from dragoman.providers.chat import ChatProvider
+from dragoman.providers.deepl import DeepLProvider
+from dragoman.providers.libretranslate import LibreTranslateProvider, read_languages
 from dragoman.providers.prices import Flat
 from dragoman.providers.pseudo import PseudoProvider
 from dragoman.providers.rehearsal import RehearsalProvider
+from tests.conformance.protocols import protocol, send_and_fetch
 from tests.doubles.chat_server import ChatServer
+from tests.doubles.text_servers import ApertiumServer, DeepLServer, LibreTranslateServer
 from tests.tidy.plugins import members
 from tests.tidy.source import modules
 
@@ -75,11 +81,42 @@ async def apertium() -> AsyncIterator[tuple[Provider, Sends | None]]:
     yield ApertiumProvider("apertium", installed_pairs(), choose_code), None
 
 
+@asynccontextmanager
+async def apertium_http() -> AsyncIterator[tuple[Provider, Sends | None]]:
+    async with ApertiumServer() as server:
+        provider = ApertiumHttpProvider("apertium-http", server.url, choose_code, server.PAIRS)
+        yield provider, lambda: len(server.calls)
+        await provider.close()
+
+
+@asynccontextmanager
+async def deepl() -> AsyncIterator[tuple[Provider, Sends | None]]:
+    async with DeepLServer() as server:
+        provider = DeepLProvider("deepl", server.url, lambda: KEY, choose_code, priced=True)
+        yield provider, lambda: len(server.calls)
+        await provider.close()
+
+
+@asynccontextmanager
+async def libretranslate() -> AsyncIterator[tuple[Provider, Sends | None]]:
+    async with LibreTranslateServer() as server:
+        languages = read_languages(json.dumps(server.LANGUAGES).encode())
+        provider = LibreTranslateProvider("libretranslate", server.url, lambda: KEY, choose_code, languages)
+        yield provider, lambda: len(server.calls)
+        await provider.close()
+
+
 OPENERS: dict[str, Callable[[], Opened]] = {
+    "anthropic": lambda: protocol("anthropic"),
+    "gemini": lambda: protocol("gemini"),
+    "responses": lambda: protocol("responses"),
     "chat": chat,
     "pseudo": pseudo,
     "rehearsal": rehearsal,
     "apertium": apertium,
+    "apertium_http": apertium_http,
+    "deepl": deepl,
+    "libretranslate": libretranslate,
 }
 
 
@@ -101,7 +138,7 @@ def use(opened: Callable[[], Opened], act: Callable[[Provider], Awaitable[T]]) -
 
 
 async def ask_question(provider: Provider) -> tuple[bytes, Reply]:
-    answer = await provider.send(provider.render(QUESTION), "attempt-1", 60)
+    answer = await send_and_fetch(provider, provider.render(QUESTION), "attempt-1")
     assert answer.outcome == "SUCCEEDED", answer.message
     assert answer.body is not None
     return answer.body, provider.read(answer.body)
@@ -189,7 +226,14 @@ def test_no_bytes_make_reading_raise(kept: bytes) -> None:
     async def read(provider: Provider) -> Reply:
         return provider.read(kept)
 
-    for name in ("pseudo", "rehearsal", "chat"):  # apertium reads as pseudo does, and may not be installed
+    for name in (
+        "pseudo",
+        "rehearsal",
+        "chat",
+        "apertium_http",
+        "deepl",
+        "libretranslate",
+    ):  # apertium reads as pseudo does, and may not be installed
         use(OPENERS[name], read)
 
 

@@ -1,4 +1,4 @@
-"""Markers as tags, for engines that keep tags and know no markers. Shared ground of this room, no member of it.
+"""Markers as tags, for engines that keep tags and know no markers. Shared ground, no member of the room.
 
     ⟦1⟧…⟦/1⟧   properly nested   <w1>…</w1>        ⟦⟦   a literal bracket   ⟦
     ⟦1⟧        standing alone    <x1/>             a sign that would be taken for markup, or that no XML
