@@ -21,7 +21,6 @@ def test_a_real_file_is_kept_by_an_empty_write_and_reads_back_when_all_is_replac
     done = run(path)
     assert done.told == ""
     assert (done.kept, done.reread) == (True, True)
-    assert done.blocks
 
 
 def test_no_file_of_the_corpus_is_of_an_unknown_format() -> None:

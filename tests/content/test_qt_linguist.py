@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.content import qt_plurals
+from dragoman.content.catalogues import qt_plurals
 from dragoman.content.documents import choose_format, open_document, render
 from dragoman.content.formats.qt_linguist import QtLinguist
 from dragoman.content.protection import protect

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from dragoman.content import locales
-from dragoman.content.json_dialect import JsonDialect, placeholder_notes
-from dragoman.content.json_units import Shape
+from dragoman.content.catalogues.json_dialect import JsonDialect, placeholder_notes
+from dragoman.content.catalogues.json_units import Shape
 from dragoman.content.lexers.json_tokens import Value, spelling_of
 from dragoman.model.documents import Document, Edit, Span, Syntax
 

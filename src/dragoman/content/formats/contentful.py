@@ -12,47 +12,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dragoman.content import rich_text
+from dragoman.content.catalogues.rich_text import CODE, Dialect, RichTextFormat, Seen
 from dragoman.content.lexers.inline_nodes import Node
 from dragoman.content.lexers.json_tokens import Value
-from dragoman.content.rich_text import CODE, Dialect, Seen
-from dragoman.model.documents import Document, Role, Span, Text, Writing
+from dragoman.model.documents import Span
 
 _DOCUMENT = re.compile(r'"nodeType"\s*:\s*"(?:document|paragraph|heading-\d)"')
 _ELEMENTS = ("hyperlink", "entry-hyperlink", "asset-hyperlink", "resource-hyperlink")
 _INLINE = ("embedded-entry-inline", "embedded-resource-inline")
-
-
-class ContentfulRichText:
-    """The format `contentful`."""
-
-    name = "contentful"
-    extensions: tuple[str, ...] = (".json",)
-    whole = True
-    shared = False
-    renames: Mapping[str, str] = {}
-
-    def detect(self, path: str, head: str) -> bool:
-        """JSON that holds a node of rich text near its beginning."""
-        return path.lower().endswith(self.extensions) and bool(_DOCUMENT.search(head))
-
-    def charset(self, data: bytes) -> str | None:
-        """JSON is Unicode."""
-        return None
-
-    def read(self, text: str, role: Role, locale: str) -> Document:
-        """All texts, in file order."""
-        return rich_text.read(self.name, text, role, locale, _DIALECT)
-
-    def write(
-        self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
-    ) -> Writing:
-        """The source with its texts replaced; `base` is the source."""
-        return rich_text.write(base, translations, lambda text: self.read(text, "target", locale))
-
-    def second_opinion(self, before: Document, after: Document) -> str:
-        """The standard library must find our texts, all marks and everything that is no text."""
-        return rich_text.complaint(before, after, _DIALECT)
 
 
 def _inline(text: str, value: Value, parent: Value) -> Node | None:
@@ -92,4 +59,9 @@ def _seen(node: Mapping[str, Any]) -> Seen | None:
     return Seen(text, " ".join(types), CODE in types)
 
 
-_DIALECT = Dialect("nodeType", "content", _ELEMENTS, (), _inline, _seen)
+class ContentfulRichText(RichTextFormat):
+    """The format `contentful`."""
+
+    name = "contentful"
+    shown = _DOCUMENT
+    dialect = Dialect("nodeType", "content", _ELEMENTS, (), _inline, _seen)

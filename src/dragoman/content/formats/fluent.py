@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from dragoman.content.fluent_growth import Filling, Growth, value_of
+from dragoman.content.catalogues.fluent_growth import Filling, Growth, value_of
 from dragoman.content.lexers.fluent_places import Resource, Unit, parse
 from dragoman.content.spans import splice
 from dragoman.model.documents import Block, Document, Role, Span, Text, Writing

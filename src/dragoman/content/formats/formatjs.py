@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dragoman.content.json_dialect import JsonDialect, shows_choice
-from dragoman.content.json_units import Shape
+from dragoman.content.catalogues.json_dialect import JsonDialect, shows_choice
+from dragoman.content.catalogues.json_units import Shape
 from dragoman.content.lexers.json_tokens import Value
 from dragoman.model.documents import Syntax
 

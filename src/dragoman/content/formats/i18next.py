@@ -17,9 +17,9 @@ from functools import lru_cache
 from typing import cast
 
 from dragoman.content import locales
-from dragoman.content.json_dialect import JsonDialect, lost_keys, plain, shows_choice
-from dragoman.content.json_growth import Put, Standing, Trees, put
-from dragoman.content.json_units import disagreement, has_words, joined
+from dragoman.content.catalogues.json_dialect import JsonDialect, lost_keys, plain, shows_choice
+from dragoman.content.catalogues.json_growth import Put, Standing, Trees, put
+from dragoman.content.catalogues.json_units import disagreement, has_words, joined
 from dragoman.content.lexers.json_tokens import Member, Value
 from dragoman.content.spans import splice
 from dragoman.kernel.errors import DragomanError

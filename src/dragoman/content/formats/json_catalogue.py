@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dragoman.content.json_dialect import JsonDialect
-from dragoman.content.json_units import Shape
+from dragoman.content.catalogues.json_dialect import JsonDialect
+from dragoman.content.catalogues.json_units import Shape
 from dragoman.content.lexers.json_tokens import Member, Value
 from dragoman.model.documents import Syntax
 

@@ -11,11 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dragoman.content import rich_text
+from dragoman.content.catalogues.rich_text import CODE, Dialect, RichTextFormat, Seen
 from dragoman.content.lexers.inline_nodes import Node
 from dragoman.content.lexers.json_tokens import Value
-from dragoman.content.rich_text import CODE, Dialect, Seen
-from dragoman.model.documents import Document, Role, Span, Text, Writing
+from dragoman.model.documents import Span
 
 _ROOT = re.compile(r'"root"\s*:\s*\{(?=[^{}\[\]]*"(?:type"\s*:\s*"root"|children"\s*:\s*\[))')
 _FORMATS = (
@@ -38,38 +37,6 @@ _BLOCKS = (
     "paragraph", "heading", "quote", "list", "listitem", "table", "tablerow", "tablecell", CODE, "upload",
     "block", "horizontalrule", "relationship", "layout-container", "layout-item",
 )  # fmt: skip
-
-
-class LexicalDocument:
-    """The format `lexical`."""
-
-    name = "lexical"
-    extensions: tuple[str, ...] = (".json",)
-    whole = True
-    shared = False
-    renames: Mapping[str, str] = {}
-
-    def detect(self, path: str, head: str) -> bool:
-        """JSON that holds a root node near its beginning."""
-        return path.lower().endswith(self.extensions) and bool(_ROOT.search(head))
-
-    def charset(self, data: bytes) -> str | None:
-        """JSON is Unicode."""
-        return None
-
-    def read(self, text: str, role: Role, locale: str) -> Document:
-        """All texts, in file order."""
-        return rich_text.read(self.name, text, role, locale, _DIALECT)
-
-    def write(
-        self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
-    ) -> Writing:
-        """The source with its texts replaced; `base` is the source."""
-        return rich_text.write(base, translations, lambda text: self.read(text, "target", locale))
-
-    def second_opinion(self, before: Document, after: Document) -> str:
-        """The standard library must find our texts, all formats and everything that is no text."""
-        return rich_text.complaint(before, after, _DIALECT)
 
 
 def _inline(text: str, value: Value, parent: Value) -> Node | None:
@@ -122,4 +89,9 @@ def _seen(node: Mapping[str, Any]) -> Seen | None:
     return Seen(text, _style(bits, look), bool(bits & _CODE_BIT) or node.get("mode") == "token")
 
 
-_DIALECT = Dialect("type", "children", _ELEMENTS, (CODE,), _inline, _seen)
+class LexicalDocument(RichTextFormat):
+    """The format `lexical`."""
+
+    name = "lexical"
+    shown = _ROOT
+    dialect = Dialect("type", "children", _ELEMENTS, (CODE,), _inline, _seen)

@@ -12,45 +12,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dragoman.content import rich_text
+from dragoman.content.catalogues.rich_text import CODE, Dialect, RichTextFormat, Seen
 from dragoman.content.lexers.inline_nodes import Node
 from dragoman.content.lexers.json_tokens import Value
-from dragoman.content.rich_text import CODE, Dialect, Seen
-from dragoman.model.documents import Document, Role, Span, Text, Writing
+from dragoman.model.documents import Span
 
 _BLOCK = re.compile(r'"_type"\s*:\s*"(?:block|span)"')
-
-
-class PortableText:
-    """The format `portable_text`."""
-
-    name = "portable-text"
-    extensions: tuple[str, ...] = (".json",)
-    whole = True
-    shared = False
-    renames: Mapping[str, str] = {}
-
-    def detect(self, path: str, head: str) -> bool:
-        """JSON that holds a block or a span near its beginning."""
-        return path.lower().endswith(self.extensions) and bool(_BLOCK.search(head))
-
-    def charset(self, data: bytes) -> str | None:
-        """JSON is Unicode."""
-        return None
-
-    def read(self, text: str, role: Role, locale: str) -> Document:
-        """All texts, in file order."""
-        return rich_text.read(self.name, text, role, locale, _DIALECT)
-
-    def write(
-        self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
-    ) -> Writing:
-        """The source with its texts replaced; `base` is the source."""
-        return rich_text.write(base, translations, lambda text: self.read(text, "target", locale))
-
-    def second_opinion(self, before: Document, after: Document) -> str:
-        """The standard library must find our texts, all marks and everything that is no text."""
-        return rich_text.complaint(before, after, _DIALECT)
 
 
 def _inline(text: str, value: Value, parent: Value) -> Node | None:
@@ -93,4 +60,9 @@ def _seen(node: Mapping[str, Any]) -> Seen | None:
     return Seen(text, " ".join(sorted(map(str, marks))), CODE in marks)
 
 
-_DIALECT = Dialect("_type", "children", (), (CODE,), _inline, _seen, key="_key")
+class PortableText(RichTextFormat):
+    """The format `portable-text`."""
+
+    name = "portable-text"
+    shown = _BLOCK
+    dialect = Dialect("_type", "children", (), (CODE,), _inline, _seen, key="_key")

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from lxml import etree
 
-from dragoman.content import qt_plurals
+from dragoman.content.catalogues import qt_plurals
 from dragoman.content.lexers import xml_places
 from dragoman.content.lexers.bilingual import (
     Catalogue,

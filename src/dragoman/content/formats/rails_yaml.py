@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from typing import cast
 
 from dragoman.content import locales
+from dragoman.content.catalogues.yaml_growth import written_over
+from dragoman.content.catalogues.yaml_units import Shape, Tree, disagreement, tree_of
 from dragoman.content.lexers.yaml_places import NULL_TAG, Pair, parse
 from dragoman.content.lexers.yaml_spelling import habit_of, spelled_key
 from dragoman.content.spans import line_at
-from dragoman.content.yaml_growth import written_over
-from dragoman.content.yaml_units import Shape, Tree, disagreement, tree_of
 from dragoman.kernel.errors import DocumentError
 from dragoman.model.documents import Document, Edit, Role, Span, Text, Writing
 

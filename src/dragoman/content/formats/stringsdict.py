@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn, cast
 
-from dragoman.content import apple_plurals
+from dragoman.content.catalogues import apple_plurals
 from dragoman.content.lexers import xml_places
 from dragoman.content.lexers.xml_edits import fill, lead_of, read_inner, spelled, step
 from dragoman.content.lexers.xml_places import Element

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any, cast
 
+from dragoman.content.catalogues.rich_text import SPOKEN, is_spoken
 from dragoman.content.lexers import gutenberg
 from dragoman.content.lexers.gutenberg import Piece
 from dragoman.content.lexers.html_blocks import SPOKEN as READ_OUT
 from dragoman.content.lexers.json_offsets import string_offsets
 from dragoman.content.lexers.json_tokens import Value, scan, spelling_of
-from dragoman.content.rich_text import SPOKEN, is_spoken
 from dragoman.content.spans import splice
 from dragoman.kernel.errors import DocumentError, DragomanError
 from dragoman.model.documents import Block, Document, Edit, Role, Span, Text, Writing

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
-from dragoman.content import apple_plurals, locales
+from dragoman.content import locales
+from dragoman.content.catalogues import apple_plurals
 from dragoman.content.lexers.json_tokens import Member, Value, spelling_of
 from dragoman.content.lexers.string_catalogue import Catalogue, Entry, Path, Said, read, texts, value_of
 from dragoman.content.lexers.string_catalogue_rereading import complain

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from dragoman.content.catalogues.yaml_growth import written_over
+from dragoman.content.catalogues.yaml_units import Shape, Tree, disagreement, tree_of
 from dragoman.content.lexers.yaml_places import Node, Pair, line_end, parse
 from dragoman.content.spans import line_at
-from dragoman.content.yaml_growth import written_over
-from dragoman.content.yaml_units import Shape, Tree, disagreement, tree_of
 from dragoman.kernel.errors import DocumentError
 from dragoman.model.documents import Document, Role, Span, Syntax, Text, Writing
 

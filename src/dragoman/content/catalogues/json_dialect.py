@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from dragoman.content.json_growth import Standing, Trees, put
-from dragoman.content.json_units import Shape, Tree, Unit, disagreement, has_words
+from dragoman.content.catalogues.json_growth import Standing, Trees, put
+from dragoman.content.catalogues.json_units import Shape, Tree, Unit, disagreement, has_words
 from dragoman.content.lexers.json_tokens import Value, scan
 from dragoman.content.spans import by_place, splice
 from dragoman.kernel.errors import DocumentError, DragomanError

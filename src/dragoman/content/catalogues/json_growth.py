@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from dragoman.content.json_units import Shape, Tree, joined, prefixes, strings
+from dragoman.content.catalogues.json_units import Shape, Tree, joined, prefixes, strings
 from dragoman.content.lexers.json_tokens import Member, Spelling, Value, spelling_of
 from dragoman.content.spans import by_place, newline_of
 from dragoman.model.documents import Edit, Span

@@ -62,6 +62,40 @@ class Dialect:
     spoken: Collection[str] = SPOKEN
 
 
+class RichTextFormat:
+    """What the formats of tree editors share: a dialect, and what a file shows near its beginning."""
+
+    name: str
+    shown: re.Pattern[str]
+    dialect: Dialect
+    extensions: tuple[str, ...] = (".json",)
+    whole = True
+    shared = False
+    renames: Mapping[str, str] = {}
+
+    def detect(self, path: str, head: str) -> bool:
+        """JSON that shows a node of the editor's."""
+        return path.lower().endswith(self.extensions) and bool(self.shown.search(head))
+
+    def charset(self, data: bytes) -> str | None:
+        """JSON is Unicode."""
+        return None
+
+    def read(self, text: str, role: Role, locale: str) -> Document:
+        """All texts, in file order."""
+        return read(self.name, text, role, locale, self.dialect)
+
+    def write(
+        self, base: Document, source: Document, translations: Mapping[str, Text], locale: str
+    ) -> Writing:
+        """The source with its texts replaced; `base` is the source."""
+        return write(base, translations, lambda text: self.read(text, "target", locale))
+
+    def second_opinion(self, before: Document, after: Document) -> str:
+        """The standard library must find our texts, all marks and everything that is no text."""
+        return complaint(before, after, self.dialect)
+
+
 @dataclass(frozen=True, slots=True)
 class _Slot:
     block: Block

@@ -10,10 +10,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from dragoman.content import locales
+from dragoman.content.catalogues.yaml_units import CATEGORIES, Tree, Unit, joined, tree_of
 from dragoman.content.lexers.yaml_places import Node, Pair, column, line_end, line_start, region
 from dragoman.content.lexers.yaml_spelling import spelled, spelled_anew
 from dragoman.content.spans import splice
-from dragoman.content.yaml_units import CATEGORIES, Tree, Unit, joined, tree_of
 from dragoman.model.documents import Document, Edit, EditKind, Span, Text, Writing
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
