@@ -5,7 +5,6 @@ setting.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 
 from dragoman.content import locales
@@ -39,10 +38,10 @@ from dragoman.content.formats.yaml_catalogue import YamlCatalogue
 from dragoman.kernel.errors import SettingsError
 from dragoman.model import budgets
 from dragoman.model.contracts import Format, Provider
-from dragoman.providers.apertium import ApertiumProvider, installed_pairs
 from dragoman.providers.chat import ChatProvider
 from dragoman.providers.pseudo import PseudoProvider
 from dragoman.providers.rehearsal import RehearsalProvider
+from dragoman.wiring import text_engines
 from dragoman.wiring.settings import ProviderSettings, Settings
 
 _OPENAI_URL = "https://api.openai.com/v1"
@@ -94,7 +93,7 @@ def provider_settings(settings: Settings, base_url: str = "") -> Mapping[str, Pr
     return {
         "pseudo": ProviderSettings(protocol="pseudo"),
         "rehearsal": ProviderSettings(protocol="rehearsal"),
-        "apertium": ProviderSettings(protocol="apertium"),
+        **text_engines.DEFAULTS,
         "openai": ProviderSettings(
             protocol="chat", model=_OPENAI_MODEL, base_url=openai_url, key_variable="OPENAI_API_KEY"
         ),
@@ -155,6 +154,9 @@ def _factory(name: str, chosen: ProviderSettings) -> Factory:
 
 
 def _make(name: str, chosen: ProviderSettings, model: str) -> Provider:
+    engine = text_engines.make(name, chosen, model)
+    if engine is not None:
+        return engine
     if chosen.protocol == "pseudo":
         return PseudoProvider(name, locales.choose_code)
     if chosen.protocol == "rehearsal":
@@ -169,10 +171,4 @@ def _make(name: str, chosen: ProviderSettings, model: str) -> Provider:
             priced=chosen.priced,
             locales=chosen.locales,
         )
-    return _apertium(name)
-
-
-def _apertium(name: str) -> Provider:
-    if shutil.which("apertium") is None:
-        raise SettingsError("apertium is not installed here: `apt-get install apertium apertium-eng-spa`")
-    return ApertiumProvider(name, installed_pairs(), locales.choose_code)
+    raise SettingsError(f"provider {name} has no protocol that is known: {chosen.protocol}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +30,7 @@ class ProviderSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    protocol: Literal["pseudo", "rehearsal", "chat", "apertium"]
+    protocol: Literal["pseudo", "rehearsal", "chat", "apertium", "apertium-http", "deepl", "libretranslate"]
     model: str = ""
     base_url: str = ""
     key_variable: str = ""
@@ -40,6 +41,14 @@ class ProviderSettings(BaseModel):
     monthly_tokens: int | None = Field(default=None, gt=0)
     monthly_usd: float | None = Field(default=None, gt=0)
     """What this account may cost a workspace in a calendar month (UTC); absent is unbounded."""
+    usd_per_million_characters: Decimal | None = Field(default=None, ge=0)
+    """Price of the engines that bill by the character."""
+    glossaries: dict[str, str] = Field(default_factory=dict)
+    """DeepL: target locale (or `*`) → id of a glossary."""
+    requests_per_second: float | None = Field(default=None, gt=0)
+    tokens_per_minute: int | None = Field(default=None, gt=0)
+    calls_at_once: int | None = Field(default=None, ge=1, le=10_000)
+    """How fast and how widely this process calls the account, for all its jobs; absent is unbounded."""
 
 
 class Settings(BaseSettings):
@@ -65,7 +74,7 @@ class Settings(BaseSettings):
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     openai_endpoint: str = ""
     calls_per_process: int = Field(default=limits.CALLS_PER_PROCESS_SERVE, ge=1, le=10_000)
-    jobs_per_process: int = Field(default=4, ge=1, le=64)
+    jobs_per_process: int = Field(default=limits.JOBS_PER_PROCESS, ge=1, le=64)
     batch_size: int = Field(default=limits.BATCH_SIZE, ge=1, le=limits.BATCH_SIZE_MAX)
     concurrency: int = Field(default=limits.CONCURRENCY, ge=1, le=limits.CONCURRENCY_MAX)
     call_timeout_seconds: float = Field(default=limits.CALL_TIMEOUT_SECONDS, gt=0, le=600)
