@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dragoman.model.completions import CompletionRequest, ProviderAnswer, Reply
 from dragoman.model.documents import Document, Role, Text, Writing
@@ -94,6 +94,21 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Release connections."""
+        ...
+
+
+@runtime_checkable
+class Fetching(Protocol):
+    """A provider that works in the background: `send` gives a reference, and the answer is fetched by it."""
+
+    async def fetch(
+        self, reference: str, attempt_id: str, deadline_seconds: float
+    ) -> ProviderAnswer | None:
+        """The answer once it has come, waited for until the deadline.
+
+        None where the provider knows no such reference (any more); any other outcome than SUCCEEDED leaves
+        the attempt as unknown as it was.
+        """
         ...
 
 

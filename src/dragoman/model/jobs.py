@@ -174,7 +174,7 @@ class CallPlan:
 class OpenCall:
     """A call that is not closed, and what is known of its effect; without an effect it is only planned.
 
-    `attempt` is the newest attempt's id, '' where none was made. `answer` holds the bytes that nobody has
+    `attempt` is the newest attempt's id, '' where none was made, `reference` the provider's for it. `answer` holds the bytes that nobody has
     judged yet. `failure`, `message` and `status` are what the newest attempt came to.
     """
 
@@ -186,6 +186,7 @@ class OpenCall:
     """Whether the same bytes may be sent again whatever became of them: unpriced when it was first sent."""
     held: bool = False
     attempt: str = ""
+    reference: str = ""
     attempt_outcome: str = ""
     attempts: int = 0
     due_at: int = 0
@@ -258,6 +259,7 @@ class Settled:
     message: str = ""
     status: int | None = None
     due_at: int = 0
+    reference: str = ""
 
     @property
     def is_pause(self) -> bool:

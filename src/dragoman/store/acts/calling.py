@@ -128,6 +128,7 @@ def settle_call(tx: Tx, outgoing: Outgoing, answer: Answer, account: Account, ji
         answer.message,
         answer.status,
         due_at,
+        answer.provider_ref,
     )
 
 
@@ -221,7 +222,7 @@ def outgoing(account: Account, call: OpenCall, deadline_at: int) -> Outgoing:
         account.account,
         deadline_at,
         call.plan.request,
-        _facts(account),
+        {**_facts(account), "reference": call.reference},
     )
 
 

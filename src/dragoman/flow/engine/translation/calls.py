@@ -85,7 +85,9 @@ class Calls:
             self._halted(work, came)
             return ()
         return await self._settled(
-            work, replace(call, effect_id=came.effect_id, attempt=came.attempt_id), came
+            work,
+            replace(call, effect_id=came.effect_id, attempt=came.attempt_id, reference=came.reference),
+            came,
         )
 
     def _halted(self, work: JobWork, halt: Halt) -> None:
