@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import urllib.request
 from collections.abc import Callable
 from decimal import Decimal
-from http.client import HTTPException
-from typing import TypeVar
 
 from dragoman.content import locales
-from dragoman.kernel import limits
-from dragoman.kernel.errors import OutsideError, SettingsError
+from dragoman.kernel.errors import SettingsError
 from dragoman.model.contracts import Provider
 from dragoman.providers.apertium import ApertiumProvider, installed_pairs
 from dragoman.providers.apertium_http import ApertiumHttpProvider, read_pairs
 from dragoman.providers.deepl import FREE_KEY_END, FREE_URL, PRO_URL, DeepLProvider
 from dragoman.providers.libretranslate import LibreTranslateProvider, declared_languages, read_languages
+from dragoman.providers.listing import told
 from dragoman.wiring.settings import ProviderSettings
-
-_T = TypeVar("_T")
 
 LIBRETRANSLATE_URL = "http://127.0.0.1:5000"
 APERTIUM_URL = "http://127.0.0.1:2737"
@@ -71,7 +66,7 @@ def _libretranslate(name: str, chosen: ProviderSettings, model: str) -> Provider
     if chosen.locales:
         targets = declared_languages(chosen.locales)
     else:
-        targets = _told(name, f"{url.rstrip('/')}/languages", read_languages)
+        targets = told(name, url, "/languages", read_languages)
     price = chosen.usd_per_million_characters
     return LibreTranslateProvider(
         name,
@@ -86,7 +81,7 @@ def _libretranslate(name: str, chosen: ProviderSettings, model: str) -> Provider
 
 def _apertium_http(name: str, chosen: ProviderSettings, model: str) -> Provider:
     url = chosen.base_url or APERTIUM_URL
-    pairs = _told(name, f"{url.rstrip('/')}/listPairs", read_pairs)
+    pairs = told(name, url, "/listPairs", read_pairs)
     return ApertiumHttpProvider(name, url, locales.choose_code, pairs)
 
 
@@ -104,29 +99,5 @@ _MAKERS: dict[str, Callable[[str, ProviderSettings, str], Provider]] = {
 }
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A server that sends us elsewhere has not said anything."""
-
-    def redirect_request(self, *_asked: object) -> None:
-        """Nothing is followed."""
-
-
 def _key_reader(chosen: ProviderSettings) -> Callable[[], str | None]:
     return lambda: os.environ.get(chosen.key_variable) if chosen.key_variable else None
-
-
-def _told(name: str, url: str, read: Callable[[bytes], _T]) -> _T:
-    """What a server says of its languages. Raises `OutsideError` where it says nothing that can be read."""
-    if not url.startswith(("http://", "https://")):
-        raise SettingsError(f"setting providers.{name}.base_url must be http(s)://host[:port][/path]")
-    headers = {"Accept": "application/json", "User-Agent": "dragoman"}
-    asked = urllib.request.Request(url, headers=headers)  # noqa: S310 - http(s), by the line above
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect())
-    try:
-        with opener.open(asked, timeout=limits.PROVIDER_LANGUAGES_SECONDS) as answer:
-            return read(answer.read(limits.PROVIDER_LANGUAGES_BYTES_MAX))
-    except (OSError, HTTPException, ValueError, RecursionError) as error:
-        raise OutsideError(
-            f"provider {name} does not say which languages it has: {type(error).__name__}",
-            "provider_unavailable",
-        ) from error
