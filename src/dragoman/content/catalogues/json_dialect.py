@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from dragoman.content.catalogues.json_growth import Standing, Trees, put
+from dragoman.content.catalogues.json_growth import Trees, put
 from dragoman.content.catalogues.json_units import Shape, Tree, Unit, disagreement, has_words
 from dragoman.content.lexers.json_tokens import Value, scan
 from dragoman.content.spans import by_place, splice
@@ -63,8 +63,7 @@ class JsonDialect:
         """Replace values; then, in a target, insert the keys it lacks; else drop what has no translation."""
         values = {key: plain(key, value) for key, value in translations.items()}
         doomed = _bare(base, values) if base.role == "source" else ()
-        places = (Standing(block.key, block.text, block.spans) for block in base.blocks)
-        done = put(base.text, places, values, lambda: self.trees(base, source), doomed)
+        done = put(base.text, base.blocks, values, lambda: self.trees(base, source), doomed)
         edits = [*done.edits, *self.metadata(base, locale)]
         edits.sort(key=by_place)
         lost = () if base is source else lost_keys(base, source, done.removed)

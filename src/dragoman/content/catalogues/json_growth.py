@@ -12,7 +12,7 @@ from typing import NamedTuple
 from dragoman.content.catalogues.json_units import Shape, Tree, joined, prefixes, strings
 from dragoman.content.lexers.json_tokens import Member, Spelling, Value, spelling_of
 from dragoman.content.spans import by_place, newline_of
-from dragoman.model.documents import Edit, Span
+from dragoman.model.documents import Block, Edit, Span
 
 
 class Trees(NamedTuple):
@@ -41,7 +41,7 @@ class Standing(NamedTuple):
 
 def put(
     text: str,
-    places: Iterable[Standing],
+    places: Iterable[Standing | Block],
     values: Mapping[str, str],
     trees: Callable[[], Trees],
     doomed: Collection[str] = (),
@@ -54,11 +54,14 @@ def put(
     spelling = spelling_of(text)
     edits: list[Edit] = []
     written: dict[str, str] = {}
-    for key, standing, spans in places:
+    for place in places:
+        key = place.key
         if (value := values.get(key)) is not None:
             written[key] = value
-            if value != standing:
-                edits += [Edit(span, spelling.inner(value), "value", key) for span in spans]
+            if value != place.text:
+                raw = spelling.inner(value)
+                for span in place.spans:
+                    edits.append(Edit(span, raw, "value", key))
     removed: list[str] = []
     if doomed or len(written) < len(values):
         base, source, shape = trees()
