@@ -21,7 +21,7 @@ from dragoman.model.intents import JobEvent
 from dragoman.model.scopes import System
 from dragoman.store import leases
 from dragoman.store.acts import calling, settling
-from dragoman.store.rows import approvals, effects, jobs, shards
+from dragoman.store.rows import approvals, budgets, effects, jobs, shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
@@ -54,6 +54,11 @@ def job_held_without_fence() -> AbstractContextManager[object]:
         return row
 
     return mock.patch.object(jobs, "hold", hold)
+
+
+def reserved_without_room() -> AbstractContextManager[object]:
+    """Whatever a call may cost, it fits."""
+    return mock.patch.object(budgets, "_fits", lambda *_: True)
 
 
 def claimed_without_fence() -> AbstractContextManager[object]:
@@ -194,5 +199,6 @@ ALL: Mapping[str, Mutant] = {
     "a resend of an unknown without a word": Mutant(resent_without_a_word),
     "a take-over that believes nothing was sent": Mutant(taken_over_as_unsent),
     "a hidden repeat": Mutant(repeated_in_secret),
+    "a reserve without room": Mutant(reserved_without_room),
     "a late answer thrown away": Mutant(late_answers_dropped, "settle_call"),
 }

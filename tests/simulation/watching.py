@@ -43,6 +43,10 @@ _BUDGETS = """
     SELECT workspace, scope, scope_key, reserved_tokens, reserved_microusd, spent_tokens, spent_microusd
     FROM budgets
 """
+_BOUNDED = """
+    SELECT workspace, scope, scope_key, limit_tokens, limit_microusd,
+    reserved_tokens + spent_tokens, reserved_microusd + spent_microusd FROM budgets
+"""
 _JOBS = """
     SELECT id, total_fields + passed_through, done_fields, failed_fields, via_memory, via_ai, passed_through
     FROM jobs
@@ -68,6 +72,7 @@ class Watch:
         """Owners of whom the last commit took something."""
         self._claimants: dict[tuple[str, str, int], str | None] = {}
         self._fences: dict[tuple[str, str], int] = {}
+        self._held: dict[tuple[str, str, str], tuple[int, int]] = {}
 
     def problems(self, owner: str, now: int) -> list[str]:
         """What is wrong after a commit by `owner` at its database time `now`."""
@@ -84,7 +89,18 @@ class Watch:
                 found += self._move(sight, owner, raised)
             elif sight.kind == "lease":
                 found += self._lease(sight, owner)
+        found += self._overspent()
         return found + [problem for check in _CHECKS for problem in check(self._database)]
+
+    def _overspent(self) -> Iterator[str]:
+        """What is reserved and spent of a bounded budget never grows beyond its bound; at no commit."""
+        for workspace, scope, key, *numbers in self._database.all(_BOUNDED):
+            limits, held = numbers[:2], (numbers[2], numbers[3])
+            before = self._held.get((workspace, scope, key), (0, 0))
+            self._held[workspace, scope, key] = held
+            for name, limit, had, has in zip(("tokens", "microusd"), limits, before, held, strict=True):
+                if limit is not None and has > max(limit, had):
+                    yield f"budget {scope} {key} grew from {had} to {has} {name} beyond its {limit}"
 
     def _fence(self, sight: Sight, owner: str, now: int) -> Iterator[str]:
         key = (sight.table, sight.subject)
