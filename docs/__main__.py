@@ -8,6 +8,8 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+from dragoman.content.checks import CHECKS
+from dragoman.content.inspection import FILE_CHECKS
 from dragoman.kernel import errors, limits
 from dragoman.machines.machine import Machine
 from dragoman.machines.tables import ALL
@@ -22,6 +24,7 @@ def pages() -> dict[str, str]:
     return {
         "internals/states.md": states_page(),
         "openapi.json": contract(),
+        "reference/checks.md": checks_page(),
         "reference/errors.md": errors_page(),
         "reference/limits.md": limits_page(),
     }
@@ -43,6 +46,28 @@ explicit acts of a person that are listed as *reopens*.
 def contract() -> str:
     """The HTTP contract, as it is served at /openapi.json."""
     return json.dumps(open_api(), ensure_ascii=False, indent=1) + "\n"
+
+
+def checks_page() -> str:
+    """Every check, of a text and of a file."""
+    lines = [
+        PRINTED,
+        "",
+        "# Checks",
+        "",
+        "An *error* blocks a translation of ours: it is repaired, or the text fails as `checks_failed`. A",
+        "*warning* marks it for review. *By certainty*: an error where there is no doubt. `dragoman check` tells",
+        "both.",
+        "",
+        "| check | severity | what must hold | syntaxes | locales |",
+        "|---|---|---|---|---|",
+    ]
+    for name, check in CHECKS.items():
+        syntaxes = ", ".join(sorted(check.syntaxes)) or "all"
+        lines.append(f"| `{name}` | {check.severity} | {check.about} | {syntaxes} | {check.locales} |")
+    lines += ["", "Of whole files, by `dragoman check`:", "", "| check | what must hold |", "|---|---|"]
+    lines += [f"| `{name}` | {about} |" for name, about in FILE_CHECKS.items()]
+    return "\n".join(lines) + "\n"
 
 
 def errors_page() -> str:
