@@ -82,6 +82,7 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "boto3": ("queues",),
     "imaplib": _HTTP,
     "ftplib": _HTTP,
+    "azure": ("providers",),
     # time and chance
     "time": ("kernel",),
     "random": ("kernel",),

@@ -159,7 +159,7 @@ class ChatProvider:
 def _addresses(url: URL, vendor: vendors.Vendor, model: str, api_version: str) -> tuple[str, str]:
     """Where completions are made, and where stored ones are listed: of Azure, always at its v1."""
     if not api_version:
-        bare_azure = vendor is vendors.AZURE and url.path == "/"
+        bare_azure = vendor in (vendors.AZURE, vendors.AZURE_BY_IDENTITY) and url.path == "/"
         plain = f"{str(url).rstrip('/')}{'/openai/v1' if bare_azure else ''}/chat/completions"
         return plain, plain
     resource = str(url).rstrip("/").removesuffix("/v1").removesuffix("/openai")

@@ -1,12 +1,13 @@
 """An account at a server, as every HTTP protocol of this room needs it. Shared ground, no member of it.
 
-Holds the address, the vendor, the key's reader, price, codes, pace and connections.
+Holds the address, the vendor, the key's reader, price, codes and connections.
 Promises that a call is one request, and that a key is in a header only, in no answer that leaves here. Knows
 no protocol.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -17,7 +18,6 @@ from dragoman.kernel.errors import DragomanError
 from dragoman.model.completions import ProviderAnswer, Usage
 from dragoman.providers import exchange, failures, keys, vendors
 from dragoman.providers.codes import Choose, LocaleCodes
-from dragoman.providers.pace import Pace
 from dragoman.providers.prices import Free, Tariff, listed
 from dragoman.providers.wire import Wire
 
@@ -30,8 +30,7 @@ class Options(TypedDict, total=False):
 
     `priced` defaults to whether the address is public, `tariff` to the price table's for `price_model` (the
     model itself). `vendor` defaults to the address's. `locales` are the codes that the model serves, none
-    meaning all. `connections` is the most at a time, `pace` the account's, `extra` goes into every request's
-    body.
+    meaning all. `connections` is the most at a time, `extra` goes into every request's body.
     """
 
     priced: bool | None
@@ -42,7 +41,6 @@ class Options(TypedDict, total=False):
     locales: Collection[str]
     connections: int
     output_tokens_max: int
-    pace: Pace | None
     extra: Mapping[str, object]
 
 
@@ -73,7 +71,6 @@ class Hosted:
         self.codes = LocaleCodes(name, choose_code, options.get("locales", ()))
         self.output_tokens_max = options.get("output_tokens_max", limits.PROVIDER_OUTPUT_TOKENS_MAX)
         self._key_reader = key_reader
-        self._pace = options.get("pace")
         self._extra = options.get("extra", {})
         self._wire = Wire(options.get("connections", limits.PROVIDER_CONNECTIONS))
 
@@ -116,18 +113,15 @@ class Hosted:
         """One request, and what it came to. Raises nothing that the outside did."""
         if self._wire.closed:
             return failures.not_started(f"{self.name} is closed")
+        end = asyncio.get_running_loop().time() + deadline_seconds
         try:
             key = await self._key()
         except DragomanError as error:
             return failures.not_started(error.message)
         if key is None:
             return failures.not_started(f"{self.name} has no usable key", "provider_credentials_missing")
-        waited = await self._pace.turn(deadline_seconds) if self._pace else 0.0
-        if waited is None:
-            return failures.not_started(f"{self.name} takes no more requests a second")
-        sent = await self._wire.send(
-            method, url, self._headers(key, headers or {}), body, deadline_seconds - waited
-        )
+        left_seconds = end - asyncio.get_running_loop().time()
+        sent = await self._wire.send(method, url, self._headers(key, headers or {}), body, left_seconds)
         return keys.without(key, failures.judge(sent, self.vendor.known_headers))
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from yarl import URL
 
@@ -46,6 +46,8 @@ AZURE = Vendor(
     output_cap="max_completion_tokens",
     per_second=limits.AZURE_REQUESTS_PER_SECOND,
 )
+AZURE_BY_IDENTITY = replace(AZURE, key_header="Authorization", key_scheme="Bearer ")
+"""The same, under a managed identity's token."""
 ANTHROPIC = Vendor(
     ("anthropic",),
     ("request-id",),

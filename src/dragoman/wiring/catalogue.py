@@ -38,14 +38,10 @@ from dragoman.content.formats.yaml_catalogue import YamlCatalogue
 from dragoman.kernel.errors import SettingsError
 from dragoman.model import budgets
 from dragoman.model.contracts import Format, Provider
-from dragoman.providers.chat import ChatProvider
 from dragoman.providers.pseudo import PseudoProvider
 from dragoman.providers.rehearsal import RehearsalProvider
-from dragoman.wiring import text_engines
+from dragoman.wiring import language_models, text_engines
 from dragoman.wiring.settings import ProviderSettings, Settings
-
-_OPENAI_URL = "https://api.openai.com/v1"
-_OPENAI_MODEL = "gpt-4o-mini"
 
 Factory = Callable[[str], Provider]
 
@@ -89,14 +85,11 @@ def provider_settings(settings: Settings, base_url: str = "") -> Mapping[str, Pr
     """All providers by name: those of the settings, and those that need none. `base_url` overrides
     `openai`'s.
     """
-    openai_url = base_url or os.environ.get("OPENAI_BASE_URL", "") or settings.openai_endpoint or _OPENAI_URL
     return {
         "pseudo": ProviderSettings(protocol="pseudo"),
         "rehearsal": ProviderSettings(protocol="rehearsal"),
         **text_engines.DEFAULTS,
-        "openai": ProviderSettings(
-            protocol="chat", model=_OPENAI_MODEL, base_url=openai_url, key_variable="OPENAI_API_KEY"
-        ),
+        **language_models.defaults(settings, base_url),
         **settings.providers,
     }
 
@@ -116,11 +109,15 @@ def bounds(settings: Settings) -> Mapping[str, budgets.Bounds]:
 
 def credentials_missing(chosen: ProviderSettings) -> bool:
     """Whether a provider needs a key that the environment does not hold; own servers need none."""
+    if chosen.identity == "managed":
+        return False
     if chosen.priced and not chosen.key_variable:
         return True
     if not chosen.key_variable or os.environ.get(chosen.key_variable):
         return False
-    return chosen.requires_key if chosen.requires_key is not None else chosen.base_url == _OPENAI_URL
+    return (
+        chosen.requires_key if chosen.requires_key is not None else language_models.is_hosted(chosen.base_url)
+    )
 
 
 def key_is_set(chosen: ProviderSettings) -> bool:
@@ -141,13 +138,31 @@ def credentials_held(settings: Settings) -> list[str]:
     return sorted({chosen.key_variable for chosen in known if key_is_set(chosen)})
 
 
+def platform(settings: Settings) -> str:
+    """The provider behind `platform`, and behind no name at all."""
+    return "platform" if language_models.is_azure(settings.openai_endpoint) else settings.provider
+
+
+def of_environment(settings: Settings) -> str:
+    """The first hosted vendor whose key the environment holds, '' for none."""
+    known = provider_settings(settings)
+    at_hand = (name for name in language_models.BY_KEY if name in known and key_is_set(known[name]))
+    return next(at_hand, "")
+
+
 def _factory(name: str, chosen: ProviderSettings) -> Factory:
+    model_maker = (
+        language_models.maker(name, chosen) if chosen.protocol in language_models.PROTOCOLS else None
+    )
+
     def make(model: str) -> Provider:
         if credentials_missing(chosen):
             raise SettingsError(
                 f"provider {name} needs its key in {key_place(chosen)}",
                 "provider_credentials_missing",
             )
+        if model_maker is not None:
+            return model_maker(model or chosen.model)
         return _make(name, chosen, model or chosen.model)
 
     return make
@@ -161,14 +176,4 @@ def _make(name: str, chosen: ProviderSettings, model: str) -> Provider:
         return PseudoProvider(name, locales.choose_code)
     if chosen.protocol == "rehearsal":
         return RehearsalProvider(name, locales.choose_code)
-    if chosen.protocol == "chat":
-        return ChatProvider(
-            name,
-            model,
-            chosen.base_url,
-            lambda: os.environ.get(chosen.key_variable) if chosen.key_variable else None,
-            locales.choose_code,
-            priced=chosen.priced,
-            locales=chosen.locales,
-        )
     raise SettingsError(f"provider {name} has no protocol that is known: {chosen.protocol}")

@@ -107,7 +107,9 @@ def assemble(
 ) -> Services:
     """Everything above an open database; the simulation hands in its own powers."""
     keeper = Keeper(database, clock, owner or processes.owner())
-    completion = completion or Completion(catalogue.factories(settings, base_url), settings.provider)
+    completion = completion or Completion(
+        catalogue.factories(settings, base_url), catalogue.platform(settings)
+    )
     queue = MemoryQueue()
     bounds = Bounds(fields_per_item_max=FIELDS_PER_ITEM_SETTING_MAX)
     sealer = sealer_of_environment()

@@ -30,7 +30,18 @@ class ProviderSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    protocol: Literal["pseudo", "rehearsal", "chat", "apertium", "apertium-http", "deepl", "libretranslate"]
+    protocol: Literal[
+        "pseudo",
+        "rehearsal",
+        "chat",
+        "responses",
+        "anthropic",
+        "gemini",
+        "apertium",
+        "apertium-http",
+        "deepl",
+        "libretranslate",
+    ]
     model: str = ""
     base_url: str = ""
     key_variable: str = ""
@@ -38,6 +49,20 @@ class ProviderSettings(BaseModel):
     priced: bool | None = None
     requires_key: bool | None = None
     locales: tuple[str, ...] = ()
+    api_version: str = ""
+    """Azure's; the model is then the name of a deployment, and is spoken to at its own path."""
+    identity: Literal["key", "managed"] = "key"
+    """`managed` asks Azure under this machine's managed identity (`AZURE_CLIENT_ID`: a user-assigned one)."""
+    keep_answers: bool = True
+    """Whether a vendor that can store answers is to do so: a lost one is then found again, not paid again."""
+    reply_format: Literal["schema", "object", "none"] = "schema"
+    """How a chat server is told to answer in JSON."""
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """Members for the body of every request, such as `reasoning_effort`."""
+    price_model: str = ""
+    """The model whose list price counts, where the model's own name (of a deployment) says nothing."""
+    usd_per_million_tokens: tuple[Decimal, Decimal] | None = None
+    """Price of (input, output); leads the price table."""
     monthly_tokens: int | None = Field(default=None, gt=0)
     monthly_usd: float | None = Field(default=None, gt=0)
     """What this account may cost a workspace in a calendar month (UTC); absent is unbounded."""

@@ -118,10 +118,9 @@ def _locale(tag: str, flag: str) -> str:
 
 
 def default_provider(settings: Settings) -> str:
-    """The provider when none is named: OpenAI where its key is at hand, else the settings' own."""
-    known = catalogue.provider_settings(settings)
-    has_key = not catalogue.credentials_missing(known["openai"]) and settings.provider == "pseudo"
-    return "openai" if has_key and catalogue.key_is_set(known["openai"]) else settings.provider
+    """The provider when none is named: a vendor whose key is at hand, else the settings' own."""
+    by_key = catalogue.of_environment(settings) if settings.provider == "pseudo" else ""
+    return by_key or settings.provider
 
 
 def _refuse_choice(flag: str, value: str, choices: tuple[str, ...]) -> None:
