@@ -7,6 +7,7 @@ what holds nothing to translate is never shown. Knows no provider and no call.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -93,28 +94,39 @@ def prompt_item(field: Field, piece: Piece, name: str, complaint: str = "") -> P
     )
 
 
-def groups(fields: Sequence[Field], size_max: int) -> Iterator[tuple[Field, ...]]:
-    """Neighbours of one locale together, at most `size_max` fields and `GROUP_TOKENS_MAX` tokens a group."""
+def groups(
+    fields: Sequence[Field], size_max: int, texts_max: int = sys.maxsize
+) -> Iterator[tuple[Field, ...]]:
+    """Neighbours of one locale together, at most `size_max` fields and `GROUP_TOKENS_MAX` tokens a group.
+
+    `texts_max` is the most texts of a call: a plural field has several, and is never torn apart.
+    """
     by_locale: dict[str, list[Field]] = {}
     for field in fields:
         by_locale.setdefault(field.target_locale, []).append(field)
     for neighbours in by_locale.values():
         group: list[Field] = []
-        tokens = 0
+        size = count = 0
         for field in neighbours:
-            cost = _tokens(field)
-            if group and (len(group) == size_max or tokens + cost > GROUP_TOKENS_MAX):
+            cost, texts = _size(field)
+            full = len(group) == size_max or size + cost > GROUP_TOKENS_MAX or count + texts > texts_max
+            if group and full:
                 yield tuple(group)
-                group, tokens = [], 0
+                group, size, count = [], 0, 0
             group.append(field)
-            tokens += cost
+            size, count = size + cost, count + texts
         yield tuple(group)
 
 
-def _tokens(field: Field) -> int:
-    """About how many tokens a field takes."""
+def tokens(fields: Sequence[Field]) -> int:
+    """About how many tokens a call for these fields takes, the answer among them."""
+    return 2 * sum(_size(field)[0] for field in fields)
+
+
+def _size(field: Field) -> tuple[int, int]:
+    """About how many tokens a field takes, and how many texts it has."""
     texts = sources(field).values() if _branches(field.value, field.syntax) else (str(field.value),)
-    return sum(len(text.encode()) // _BYTES_PER_TOKEN + _TOKENS_PER_ITEM for text in texts)
+    return sum(len(text.encode()) // _BYTES_PER_TOKEN + _TOKENS_PER_ITEM for text in texts), len(texts)
 
 
 def _branches(value: Text, syntax: Syntax) -> bool:

@@ -112,6 +112,13 @@ class Fetching(Protocol):
         ...
 
 
+@runtime_checkable
+class BoundedTexts(Protocol):
+    """A provider that takes no more than so many texts in one call."""
+
+    texts_max: int
+
+
 class Providers(Protocol):
     """Every provider that this process can use, by the name that the settings give it."""
 
@@ -119,7 +126,8 @@ class Providers(Protocol):
         """The provider of a name; none and `platform` mean the platform's own account, no model the
         configured.
 
-        Raises `DragomanError` with code provider_unknown or provider_credentials_missing.
+        Raises `DragomanError` with code provider_unknown or provider_credentials_missing, and `OutsideError`
+        where its server cannot be asked now for what must be known before any call.
         """
         ...
 

@@ -35,6 +35,7 @@ from dragoman.content.formats.xcstrings import StringCatalogue
 from dragoman.content.formats.xliff1 import Xliff1
 from dragoman.content.formats.xliff2 import Xliff2
 from dragoman.content.formats.yaml_catalogue import YamlCatalogue
+from dragoman.flow.engine.translation.gate import Rates
 from dragoman.kernel.errors import SettingsError
 from dragoman.model import budgets
 from dragoman.model.contracts import Format, Provider
@@ -104,6 +105,14 @@ def bounds(settings: Settings) -> Mapping[str, budgets.Bounds]:
     return {
         name: budgets.read({"tokens": chosen.monthly_tokens, "usd": chosen.monthly_usd}, f"providers.{name}")
         for name, chosen in settings.providers.items()
+    }
+
+
+def rates(settings: Settings) -> Mapping[str, Rates]:
+    """How each provider's account may be called by this process, by the settings."""
+    return {
+        name: Rates(chosen.requests_per_second, chosen.tokens_per_minute, chosen.calls_at_once)
+        for name, chosen in provider_settings(settings).items()
     }
 
 

@@ -97,7 +97,13 @@ def _site_loops(services: Services) -> list[Loop]:
 
 def _engine_loops(services: Services) -> list[Loop]:
     database, keeper, settings = services.database, services.keeper, services.settings
-    gate = Gate(settings.calls_per_process)
+    gate = Gate(
+        settings.calls_per_process,
+        clock=services.clock,
+        calls_per_workspace=settings.calls_per_workspace,
+        calls_per_endpoint=settings.calls_per_endpoint,
+        rates=catalogue.rates(settings),
+    )
     dispatch = Dispatch(database, services.queue, keeper.owner, System(), settings.job_lease_seconds)
     translation = Translation(
         database,

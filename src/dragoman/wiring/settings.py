@@ -99,6 +99,9 @@ class Settings(BaseSettings):
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     openai_endpoint: str = ""
     calls_per_process: int = Field(default=limits.CALLS_PER_PROCESS_SERVE, ge=1, le=10_000)
+    calls_per_workspace: int | None = Field(default=None, ge=1, le=10_000)
+    calls_per_endpoint: int | None = Field(default=None, ge=1, le=10_000)
+    """Calls at once of one process for one workspace, and to one server; absent is `calls_per_process`."""
     jobs_per_process: int = Field(default=limits.JOBS_PER_PROCESS, ge=1, le=64)
     batch_size: int = Field(default=limits.BATCH_SIZE, ge=1, le=limits.BATCH_SIZE_MAX)
     concurrency: int = Field(default=limits.CONCURRENCY, ge=1, le=limits.CONCURRENCY_MAX)

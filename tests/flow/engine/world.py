@@ -134,7 +134,7 @@ class Process:
             world.completion,
             self.keeper,
             SystemChance(),
-            Gate(64),
+            Gate(64, **world.gates),
             System(),
             call_timeout_seconds=call_timeout_seconds,
             bounds=world.bounds,
@@ -162,6 +162,7 @@ class World:
         self.database = database
         self.queue = MemoryQueue()
         self.bounds: dict[str, Bounds] = {}
+        self.gates: dict[str, Any] = {}
         makers = {provider.name: functools.partial(_given, provider) for provider in providers}
         self.completion = Completion(makers, providers[0].name)
         self.acceptance = Acceptance(database, self.queue, self.completion, InlineOffload(), SystemChance())

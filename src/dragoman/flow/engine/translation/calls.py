@@ -27,6 +27,8 @@ from dragoman.store.database import Database
 _FAMILY = "completion"
 _FATAL_STATUSES = frozenset({401, 403, 404})
 """Key, right or model are wrong: no other call of the job would fare better."""
+_TOO_LARGE = 413
+"""More texts than this server takes at once: they are asked for in halves."""
 _UNANSWERED: Mapping[Finish, str] = {
     "refused": "The provider refuses this text.",
     "length": "The provider's answer was cut short.",
@@ -124,6 +126,8 @@ class Calls:
         """The provider has said no: to this content, to the whole job, or to these fields."""
         if code == "content_refused":
             return await self._close(work, call, Reply((), "refused"))
+        if status == _TOO_LARGE and len(call.plan.asked) > 1:
+            return await self._close(work, call, Reply((), "length"))
         if status in _FATAL_STATUSES:
             work.fail("provider_rejected", message)
             return ()

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+import sys
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from dragoman.content import prompting
@@ -19,7 +20,7 @@ from dragoman.flow.engine.translation.gate import Gate
 from dragoman.flow.engine.translation.knowing import Knowing
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.clock import seconds
-from dragoman.kernel.errors import CommitUnknown, DragomanError, LeaseLost, StoreError
+from dragoman.kernel.errors import CommitUnknown, DragomanError, LeaseLost, OutsideError, StoreError
 from dragoman.kernel.identity import Chance
 from dragoman.kernel.journal import about, logger
 from dragoman.kernel.limits import (
@@ -28,11 +29,13 @@ from dragoman.kernel.limits import (
     IDLE_POLL_SECONDS,
     JOB_LEASE_SECONDS,
     JOB_STARTS_MAX,
+    RETRY_FIRST_SECONDS,
 )
+from dragoman.kernel.offload import InlineOffload, Offload
 from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.budgets import UNBOUNDED, Bounds
-from dragoman.model.contracts import Lease, LeaseKeeper, Providers
+from dragoman.model.contracts import BoundedTexts, Lease, LeaseKeeper, Providers
 from dragoman.model.jobs import Claimed, Field, OpenCall, Status
 from dragoman.model.scopes import System
 from dragoman.store.acts import claiming, finishing, inquiring, job_views
@@ -64,6 +67,7 @@ class Translation:
         *,
         lease_seconds: float = JOB_LEASE_SECONDS,
         call_timeout_seconds: float = CALL_TIMEOUT_SECONDS,
+        offload: Offload | None = None,
         bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
         self._database = database
@@ -74,7 +78,7 @@ class Translation:
         self._system = system
         self._lease_seconds = lease_seconds
         self._bounds = bounds or {}
-        self._knowing = Knowing(database)
+        self._knowing = Knowing(database, offload or InlineOffload())
         self._calls = Calls(database, ledger, chance, keeper.owner, call_timeout_seconds)
 
     async def work(self, claimed: Claimed) -> End:
@@ -99,6 +103,8 @@ class Translation:
         options = loaded.job.options
         try:
             provider = self._providers.resolve(options.provider, options.model)
+        except OutsideError as error:
+            return await self._wait(claimed, loaded, error)
         except DragomanError as error:
             return await self._finish(claimed, "failed", error.code, error.message)
         bounds = self._bounds.get(provider.name, UNBOUNDED)
@@ -107,6 +113,15 @@ class Translation:
         await self._knowing.record(work, _uncalled(work, loaded.calls))
         await self._translate(work, _uncalled(work, loaded.calls))
         return await self._end(claimed, work)
+
+    async def _wait(self, claimed: Claimed, loaded: Loaded, error: OutsideError) -> End:
+        """A provider that cannot be asked what it offers is away, as it would be for a call."""
+        due_at = self._database.now() + seconds(RETRY_FIRST_SECONDS)
+        if due_at > loaded.job.deadline_at:
+            return await self._finish(claimed, "failed", "provider_unavailable", error.message)
+        await self._database.run(finishing.park_job, claimed.job_id, claimed.fence, "provider", due_at)
+        _log.info("job parked", reason="provider", code=error.code)
+        return "parked"
 
     async def _load(self, claimed: Claimed) -> Loaded:
         """The job; what a former holder was sending when it vanished is given up as unknown first."""
@@ -121,23 +136,34 @@ class Translation:
         await _together(self._pursue(work, call) for call in calls if not call.held)
 
     async def _translate(self, work: JobWork, fields: Sequence[Field]) -> None:
-        groups = prompting.groups(fields, work.job.options.batch_size)
+        texts_max = work.provider.texts_max if isinstance(work.provider, BoundedTexts) else sys.maxsize
+        groups = prompting.groups(fields, work.job.options.batch_size, texts_max)
         await _together(self._pursue_group(work, group) for group in groups)
 
     async def _pursue_group(self, work: JobWork, group: Sequence[Field]) -> None:
-        async with work.slots, self._gate.slot(work.account.account):
-            if not work.may_start or self._gate.is_closed:
+        tokens, wanted = prompting.tokens(group), lambda: work.may_start
+        async with work.slots, self._gate.slot(work.caller, tokens, wanted) as placed:
+            if not (placed and work.may_start):
                 return
             follow_ups = await self._calls.advance(work, OpenCall(work.plan("first", group, {})))
         await _together(self._pursue(work, call) for call in follow_ups)
 
     async def _pursue(self, work: JobWork, call: OpenCall) -> None:
         """Bring a call, and all that follow from it, as far as they come now."""
-        async with work.slots, self._gate.slot(work.account.account):
-            if self._gate.is_closed:
+        async with work.slots, self._place_for(work, call) as placed:
+            if not placed:
                 return
             follow_ups = await self._calls.advance(work, call)
         await _together(self._pursue(work, following) for following in follow_ups)
+
+    @contextlib.asynccontextmanager
+    async def _place_for(self, work: JobWork, call: OpenCall) -> AsyncIterator[bool]:
+        """A place at the gate; what the provider has said already needs none to be dealt with."""
+        if call.is_answered or call.is_refused:
+            yield not self._gate.is_closed
+            return
+        async with self._gate.slot(work.caller, _tokens(call)) as placed:
+            yield placed
 
     async def _end(self, claimed: Claimed, work: JobWork) -> End:
         if work.failure:
@@ -183,6 +209,11 @@ def _uncalled(work: JobWork, calls: Sequence[OpenCall]) -> list[Field]:
     """Open fields that belong to no call of an earlier holder: those calls, or what follows them, go on."""
     called = {ordinal for call in calls for _, ordinal, _ in call.plan.asked}
     return [field for field in work.open.values() if field.ordinal not in called]
+
+
+def _tokens(call: OpenCall) -> int:
+    """About how many tokens a call that is written down takes, the answer among them."""
+    return len(call.plan.request) // 2
 
 
 async def _together(pursuits: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dragoman.content import prompting, verdicts
 from dragoman.content.prompting import Piece
+from dragoman.flow.engine.translation.gate import Caller
 from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.identity import Chance, key_hash
 from dragoman.kernel.limits import PROMPT_ID_CHARS
@@ -42,6 +43,7 @@ class JobWork:
         self.provider = provider
         self.account = _account(loaded, provider, bounds)
         self.open: dict[int, Field] = {field.ordinal: field for field in loaded.fields}
+        self.caller = Caller(self.job.id, self.job.workspace, provider.name, provider.account)
         self.slots = asyncio.Semaphore(loaded.job.options.concurrency)
         self.stop: Halt | None = Halt("canceled") if loaded.cancel_asked else None
         self.failure: tuple[str, str] | None = None
