@@ -27,7 +27,7 @@ def judged(one: Field, answers: dict[str, str]) -> verdicts.Verdict:
 def test_a_text_with_warnings_is_good_and_goes_to_review(answer: str, review: tuple[str, ...]) -> None:
     verdict = judged(field("Save the file."), {"": answer})
     assert (verdict.value, verdict.faults, verdict.review) == (answer, (), review)
-    assert verdicts.review("en", field("Save the file."), answer) == review
+    assert verdicts.review("en", field("Save the file."), answer) == (review, True)
 
 
 def test_the_warnings_of_all_forms_are_the_fields() -> None:
@@ -36,7 +36,7 @@ def test_the_warnings_of_all_forms_are_the_fields() -> None:
     assert verdict.value == {"one": "{n} Datei.", "other": "{n} Dateien"}
     assert verdict.review == ("punctuation",)
     assert verdict.value is not None
-    assert verdicts.review("en", field(value), verdict.value) == ("punctuation",)
+    assert verdicts.review("en", field(value), verdict.value) == (("punctuation",), True)
 
 
 def test_a_fault_is_no_warning() -> None:

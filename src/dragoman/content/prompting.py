@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dragoman.content import locales, plurals
+from dragoman.content.glossary import NO_TERMS, Terms
 from dragoman.content.passing import passes_through
 from dragoman.content.protection import Protected, protect
-from dragoman.kernel.limits import GROUP_TOKENS_MAX
+from dragoman.content.tokens import tokens as tokens_of
+from dragoman.kernel.limits import GROUP_TOKENS_MAX, NEIGHBOUR_CHARS
 from dragoman.model.completions import PromptItem
 from dragoman.model.documents import Syntax, Text
 from dragoman.model.jobs import Field
 
-VERSION = "1"
+VERSION = "2"
 """Of what is asked and how: a field that failed under one version is tried again under the next."""
 
 _BYTES_PER_TOKEN = 4
@@ -82,16 +84,52 @@ def assembled(field: Field, translated: Mapping[str, str]) -> Text:
     return plurals.join_icu(message[0], whole, field.target_locale)
 
 
-def prompt_item(field: Field, piece: Piece, name: str, complaint: str = "") -> PromptItem:
+@dataclass(frozen=True, slots=True)
+class Help:
+    """What a translator is told beside a field: terms, texts like it, neighbours that the call lacks."""
+
+    terms: Terms = NO_TERMS
+    similar: tuple[tuple[str, str], ...] = ()
+    before: str = ""
+    after: str = ""
+
+
+NO_HELP = Help()
+
+
+def prompt_item(
+    field: Field, piece: Piece, name: str, complaint: str = "", help_: Help = NO_HELP
+) -> PromptItem:
     """A piece as an item of a prompt, under its id in this call."""
     return PromptItem(
         id=name,
         text=piece.protected.text,
         note=piece.note,
         max_length=field.max_length,
+        glossary=help_.terms.told,
+        avoid=help_.terms.avoided,
+        similar=help_.similar,
+        before=help_.before,
+        after=help_.after,
         markers=piece.protected.markers,
         complaint=complaint,
     )
+
+
+def example(source: str, target: str, syntax: Syntax) -> tuple[str, str]:
+    """A text and its translation as an example: code stands as markers in both, as in what is asked."""
+    shown = protect(source, syntax)
+    for number, taken in shown.taken.items():
+        target = target.replace(taken.start, f"⟦{number}⟧")
+        if taken.end:
+            target = target.replace(taken.end, f"⟦/{number}⟧")
+    return shown.text, target.strip()
+
+
+def glimpse(text: str, syntax: Syntax) -> str:
+    """A neighbour as it is shown: its beginning, without code."""
+    words = " ".join(token.raw for token in tokens_of(text.strip(), syntax) if token.kind == "text")
+    return " ".join(words.split())[:NEIGHBOUR_CHARS]
 
 
 def groups(

@@ -7,16 +7,14 @@ through can be stored by every database and sent to every provider. Knows no job
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
-from dragoman.content import locales, prompting
+from dragoman.content import locales, prompting, sameness
 from dragoman.kernel import canonical, limits
 from dragoman.kernel.errors import CallerError
-from dragoman.kernel.identity import key_hash, sha256
 from dragoman.model import budgets
 from dragoman.model.documents import Syntax, Text
 from dragoman.model.jobs import Field, JobOptions, NewField, Submission, SubmittedField, SubmittedItem
@@ -65,7 +63,7 @@ def read(body: bytes, bounds: Bounds, *, local: bool = False) -> tuple[Submissio
 def new_fields(submission: Submission) -> tuple[NewField, ...]:
     """All fields in the order of the submission, with hashes, pass-through and repeats found out."""
     found: list[NewField] = []
-    first: dict[tuple[str, str, str, int | None], int] = {}
+    first: dict[tuple[object, ...], int] = {}
     for index, item in enumerate(submission.items):
         for submitted in item.fields:
             source_hash, context_hash = identity(submitted)
@@ -77,7 +75,7 @@ def new_fields(submission: Submission) -> tuple[NewField, ...]:
 
 
 def _explored(
-    fresh: NewField, target_locale: str, value: Text, first: dict[tuple[str, str, str, int | None], int]
+    fresh: NewField, target_locale: str, value: Text, first: dict[tuple[object, ...], int]
 ) -> NewField:
     """A field with its result where it passes through, else with the field that it repeats."""
     submitted = fresh.submitted
@@ -94,23 +92,15 @@ def _explored(
     )
     if prompting.passes(field):
         return replace(fresh, result=prompting.assembled(field, {}))
-    key = (target_locale, fresh.source_hash, fresh.context_hash, submitted.max_length)
+    key = (target_locale, sameness.verbatim(value), fresh.context_hash, submitted.max_length)
     original = first.setdefault(key, fresh.ordinal)
     return replace(fresh, passes=False, repeat_of=None if original == fresh.ordinal else original)
 
 
 def identity(submitted: SubmittedField) -> tuple[str, str]:
     """What makes two fields the same text in the same context: (source hash, context hash)."""
-    context_hash = key_hash(submitted.syntax, unicodedata.normalize("NFC", submitted.context))
-    value = submitted.value
-    if isinstance(value, Mapping):
-        parts = [part for category in sorted(value) for part in (category, _normal(value[category]))]
-        return key_hash("plural", *parts), context_hash
-    return sha256(_normal(value or "")), context_hash
-
-
-def _normal(text: str) -> str:
-    return unicodedata.normalize("NFC", text)
+    context_hash = sameness.context_hash(submitted.syntax, submitted.context, submitted.note)
+    return sameness.source_hash(submitted.value or "", submitted.syntax), context_hash
 
 
 class _Reading:

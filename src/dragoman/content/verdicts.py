@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dragoman.content import prompting
-from dragoman.content.checks import check
+from dragoman.content.checks import Finding, check
+from dragoman.content.glossary import NO_TERMS, Terms
 from dragoman.content.prompting import Piece
 from dragoman.content.protection import MarkersBroken, restore
 from dragoman.model.completions import Reply
 from dragoman.model.documents import Text
 from dragoman.model.jobs import Asked, Field
 
-VERSION = "2"
+VERSION = "3"
 """Of what a translation must pass: a field that failed under one version is tried again under the next."""
 
 _DOUBLED = "The id of this text came more than once: answer it exactly once."
@@ -49,16 +51,43 @@ class Verdict:
     review: tuple[str, ...] = ()
 
 
+def _no_terms(_field: Field) -> Terms:
+    return NO_TERMS
+
+
+class _Court(NamedTuple):
+    """What every piece of a field is judged by."""
+
+    source_locale: str
+    field: Field
+    terms: Terms
+
+    def findings(self, source: str, target: str, category: str = "") -> tuple[Finding, ...]:
+        return check(
+            source,
+            target,
+            syntax=self.field.syntax,
+            source_locale=self.source_locale,
+            target_locale=self.field.target_locale,
+            max_length=self.field.max_length,
+            glossary=self.terms.wanted,
+            kept=self.terms.kept,
+            avoided=self.terms.avoided,
+            category=category,
+        )
+
+
 def judge(
     source_locale: str,
     asked: Sequence[Asked],
     fields: Mapping[int, Field],
     reply: Reply,
     pieces_of: Callable[[Field], tuple[Piece, ...]] = prompting.pieces,
+    terms_of: Callable[[Field], Terms] = _no_terms,
 ) -> tuple[Verdict, ...]:
     """A verdict for every field that was asked for and is still open, in the order of the question.
 
-    `pieces_of` gives what of a field went out, for callers that have it at hand.
+    `pieces_of` gives what of a field went out, for callers that have it at hand, `terms_of` the terms in it.
     """
     counts = Counter(name for name, _ in reply.items)
     texts = dict(reply.items)
@@ -66,15 +95,20 @@ def judge(
     for name, ordinal, category in asked:
         names.setdefault(ordinal, {})[category] = name
     return tuple(
-        _verdict(source_locale, fields[ordinal], pieces_of(fields[ordinal]), mine, counts, texts)
+        _verdict(
+            _Court(source_locale, fields[ordinal], terms_of(fields[ordinal])),
+            pieces_of(fields[ordinal]),
+            mine,
+            counts,
+            texts,
+        )
         for ordinal, mine in names.items()
         if ordinal in fields
     )
 
 
 def _verdict(
-    source_locale: str,
-    field: Field,
+    court: _Court,
     pieces: Sequence[Piece],
     names: Mapping[str, str],
     counts: Mapping[str, int],
@@ -90,53 +124,41 @@ def _verdict(
             said = _DOUBLED if count else _LEFT_OUT
             faults.append(Fault(piece.category, "doubled" if count else "missing", said))
             continue
-        found = _examined(source_locale, field, piece, texts[name])
+        found = _examined(court, piece, texts[name])
         if isinstance(found, Fault):
             faults.append(found)
         else:
             translated[piece.category], warned = found
             warnings |= dict.fromkeys(warned)
     answered = all(counts.get(name, 0) for name in names.values())
-    value = None if faults else prompting.assembled(field, translated)
-    return Verdict(field, value, tuple(faults), answered, tuple(sorted(warnings)))
+    value = None if faults else prompting.assembled(court.field, translated)
+    return Verdict(court.field, value, tuple(faults), answered, tuple(sorted(warnings)))
 
 
-def review(source_locale: str, field: Field, value: Text) -> tuple[str, ...]:
-    """The names of what a person should look at in a translation that was accepted before."""
+def review(
+    source_locale: str, field: Field, value: Text, terms: Terms = NO_TERMS
+) -> tuple[tuple[str, ...], bool]:
+    """What checks say of a translation accepted before: their names, and whether all are warnings."""
+    court = _Court(source_locale, field, terms)
     sources = prompting.sources(field) if isinstance(field.value, Mapping) else {"": field.value}
     forms = {"": value} if isinstance(value, str) else value
     found = [
-        finding.check
+        finding
         for category in sources.keys() & forms.keys()
-        for finding in check(
-            sources[category],
-            forms[category],
-            syntax=field.syntax,
-            source_locale=source_locale,
-            target_locale=field.target_locale,
-            max_length=field.max_length,
-            category=category,
-        )
+        for finding in court.findings(sources[category], forms[category], category)
     ]
-    return tuple(sorted(set(found)))
+    names = tuple(sorted({finding.check for finding in found}))
+    complete = isinstance(field.value, str) == isinstance(value, str) and sources.keys() <= forms.keys()
+    return names, complete and all(finding.severity == "warning" for finding in found)
 
 
-def _examined(
-    source_locale: str, field: Field, piece: Piece, answer: str
-) -> tuple[str, tuple[str, ...]] | Fault:
+def _examined(court: _Court, piece: Piece, answer: str) -> tuple[str, tuple[str, ...]] | Fault:
     """A piece's translation, whole again, with the names of its warnings; or what nobody would accept."""
     try:
         text = restore(piece.protected, answer)
     except MarkersBroken as broken:
         return Fault(piece.category, "placeholders", broken.reason, broken.missing)
-    findings = check(
-        piece.source,
-        text,
-        syntax=field.syntax,
-        source_locale=source_locale,
-        target_locale=field.target_locale,
-        max_length=field.max_length,
-    )
+    findings = court.findings(piece.source, text)
     errors = [finding for finding in findings if finding.severity == "error"]
     if not errors:
         return text, tuple(finding.check for finding in findings)

@@ -20,6 +20,13 @@ class PromptItem:
     glossary: tuple[tuple[str, str], ...] = ()
     markers: Mapping[str, str] = field(default_factory=dict)
     complaint: str = ""
+    avoid: tuple[tuple[str, str], ...] = ()
+    """Terms, and words that their translation must not use."""
+    similar: tuple[tuple[str, str], ...] = ()
+    """Texts like this one, and how they were translated before."""
+    before: str = ""
+    after: str = ""
+    """Its neighbours in the document, where the call holds them not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,8 @@ class CompletionRequest:
     target_locale: str
     items: tuple[PromptItem, ...]
     tone: str = ""
+    style: str = ""
+    """The project's note on how it wants to sound: the same in all its calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,13 @@ class BoundedTexts(Protocol):
     texts_max: int
 
 
+@runtime_checkable
+class ReadsExamples(Protocol):
+    """A provider that translates better when it is shown how texts like the present ones were translated."""
+
+    reads_examples: bool
+
+
 class Providers(Protocol):
     """Every provider that this process can use, by the name that the settings give it."""
 

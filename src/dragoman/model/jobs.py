@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from dragoman.machines.tables import EFFECT
 from dragoman.model.completions import Reply
 from dragoman.model.documents import Syntax, Text
+from dragoman.model.memories import Remembered
 
 Purpose = Literal["first", "repair", "alone", "split", "bisect"]
 Via = Literal["memory", "ai", "passed"]
@@ -148,6 +149,9 @@ class Field:
     calls: int = 0
     repeats: tuple[int, ...] = ()
     """Ordinals of equal fields, which take this one's result."""
+    before: str = ""
+    after: str = ""
+    """Source texts of the neighbours in the same item."""
 
 
 class Asked(NamedTuple):
@@ -283,17 +287,6 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Memorable:
-    """A translation that passed its checks."""
-
-    target_locale: str
-    source_hash: str
-    context_hash: str
-    source: Text
-    text: Text
-
-
-@dataclass(frozen=True, slots=True)
 class Closing:
     """What becomes true when a call's answer has been judged."""
 
@@ -301,7 +294,9 @@ class Closing:
     results: tuple[Result, ...] = ()
     counted: tuple[tuple[int, int], ...] = ()
     """For fields that stay open: ordinal, and how often it has been asked for, this call included."""
-    memorable: tuple[Memorable, ...] = ()
+    target_locale: str = ""
+    memorable: tuple[Remembered, ...] = ()
+    """Translations that passed their checks."""
     spent: tuple[str, ...] = ()
     """Trial keys of fields that have failed for good in this job."""
     follow_ups: tuple[CallPlan, ...] = ()

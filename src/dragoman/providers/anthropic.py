@@ -33,6 +33,8 @@ _TEXT = re.compile(r'"text"\s*:\s*"')
 class AnthropicProvider:
     """One account at Anthropic or at a gateway that speaks its protocol, for one model."""
 
+    reads_examples = True
+
     askable = False
 
     def __init__(

@@ -46,6 +46,8 @@ class ChatProvider:
     the attempt's id, where `ask` finds them. With an `api_version` the model is the name of a deployment.
     """
 
+    reads_examples = True
+
     def __init__(
         self,
         name: str,

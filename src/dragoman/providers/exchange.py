@@ -183,6 +183,14 @@ def _asked(item: PromptItem) -> Mapping[str, object]:
         asked["max_length"] = item.max_length
     if item.glossary:
         asked["glossary"] = [list(pair) for pair in item.glossary]
+    if item.avoid:
+        asked["avoid"] = [list(pair) for pair in item.avoid]
+    if item.similar:
+        asked["similar"] = [list(pair) for pair in item.similar]
+    if item.before:
+        asked["before"] = item.before
+    if item.after:
+        asked["after"] = item.after
     if item.markers:
         asked["markers"] = {number: item.markers[number] for number in sorted(item.markers, key=_by_number)}
     if item.complaint:

@@ -51,6 +51,8 @@ _TEXT = re.compile(r'"text"\s*:\s*"')
 class GeminiProvider:
     """One account at the Gemini API or at a gateway that speaks its protocol, for one model."""
 
+    reads_examples = True
+
     askable = False
 
     def __init__(

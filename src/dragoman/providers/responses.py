@@ -33,6 +33,8 @@ _TEXT = re.compile(r'"text"\s*:\s*"')
 class ResponsesProvider:
     """One account at one server, for one model. `keep_answers` false keeps everything in the foreground."""
 
+    reads_examples = True
+
     askable = False
 
     def __init__(

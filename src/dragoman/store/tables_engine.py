@@ -21,6 +21,7 @@ from dragoman.store.portable import (
     lease_columns,
     table,
 )
+from dragoman.store.tables_memory import memory_tables
 
 
 def engine_tables(metadata: sa.MetaData) -> SimpleNamespace:
@@ -29,7 +30,7 @@ def engine_tables(metadata: sa.MetaData) -> SimpleNamespace:
         **_jobs(metadata),
         **_job_parts(metadata),
         **_calls(metadata),
-        **_memory(metadata),
+        **memory_tables(metadata),
         **_money(metadata),
         **_flow(metadata),
     )
@@ -166,36 +167,6 @@ def _calls(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("workspace", Word(64)),
             required("body", Bytes),
             required("received_at", Instant),
-        ),
-    }
-
-
-def _memory(metadata: sa.MetaData) -> dict[str, sa.Table]:
-    return {
-        "memory": table(
-            "memory",
-            metadata,
-            sa.Column("workspace", Word(64), primary_key=True),
-            sa.Column("project", Word(128), primary_key=True),
-            sa.Column("source_locale", Word(LOCALE_CHARS_MAX), primary_key=True),
-            sa.Column("target_locale", Word(LOCALE_CHARS_MAX), primary_key=True),
-            sa.Column("source_hash", Hash, primary_key=True),
-            sa.Column("context_hash", Hash, primary_key=True),
-            required("source", LongText),
-            required("text", LongText),
-            flag("plural"),
-            required("origin", Word(16)),  # ai | person | imported
-            required("created_at", Instant),
-            clustered=True,
-        ),
-        "trials": table(  # a field that failed its checks in a job: after two jobs it is not asked for again
-            "trials",
-            metadata,
-            sa.Column("workspace", Word(64), primary_key=True),
-            sa.Column("trial_key", Hash, primary_key=True),
-            sa.Column("job_id", Id, primary_key=True),
-            required("created_at", Instant),
-            clustered=True,
         ),
     }
 

@@ -26,17 +26,19 @@ def check(
     max_length: int | None = None,
     glossary: Sequence[tuple[str, str]] = (),
     kept: Sequence[str] = (),
+    avoided: Sequence[tuple[str, str]] = (),
     category: str = "",
     other: str = "",
 ) -> tuple[Finding, ...]:
     """Everything that is wrong with a translation, errors first. `max_length` counts characters.
 
-    `glossary` holds terms and their translations, `kept` terms that are not translated; `category` says which
-    plural form the two texts are, `other` the source's form for most numbers.
+    `glossary` holds terms and their translations (a term that comes again has several, each of them right),
+    `kept` terms that are not translated, `avoided` terms and words not to be used for them; `category` says
+    which plural form the two texts are, `other` the source's form for most numbers.
     """
     pair = Pair(
         source, target, syntax, source_locale, target_locale,
-        max_length, tuple(glossary), tuple(kept), category, other,
+        max_length, tuple(glossary), tuple(kept), tuple(avoided), category, other,
     )  # fmt: skip
     blank = tuple(empty(pair))
     if blank or not source.strip():

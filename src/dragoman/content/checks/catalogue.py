@@ -116,6 +116,9 @@ CHECKS: Mapping[str, Check] = {
         "A question or an order is translated, and not answered or obeyed.",
     ),
     "glossary": Check(terms.glossary, "error", "Terms are translated as the glossary has them."),
+    "avoided_terms": Check(
+        terms.avoided_terms, "error", "No term is translated by a word that the glossary forbids for it."
+    ),
     "kept_terms": Check(terms.kept_terms, "error", "Names that are not translated stay as they are."),
 }
 """Name → check. `empty` stands before all of them: nothing else is asked of a blank text."""

@@ -50,6 +50,8 @@ class Pair:
     glossary: tuple[tuple[str, str], ...] = ()
     kept: tuple[str, ...] = ()
     """Terms that are not translated."""
+    avoided: tuple[tuple[str, str], ...] = ()
+    """Terms, each with a word that its translation must not use."""
     category: str = ""
     other: str = ""
 

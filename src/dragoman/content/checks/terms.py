@@ -1,4 +1,4 @@
-"""Checks of terminology: the glossary's word for a term, and names that stay as they are."""
+"""Checks of terminology: the glossary's word for a term, words to avoid, and names that stay as they are."""
 
 from __future__ import annotations
 
@@ -10,10 +10,26 @@ from dragoman.content.checks.pair import Finding, Pair
 
 def glossary(pair: Pair) -> Iterator[Finding]:
     """Each of the source's terms is translated as the glossary has it, however it is inflected."""
+    if not pair.glossary:
+        return
     source, target = pair.source_words.casefold(), pair.target_words.casefold()
+    choices: dict[str, list[str]] = {}
     for term, wanted in pair.glossary:
-        if _stands(term.casefold(), source) and not _says(target, wanted.casefold()):
-            yield Finding("glossary", "error", f"Translate {term!r} as {wanted!r}.", (wanted,))
+        choices.setdefault(term, []).append(wanted)
+    for term, right in choices.items():
+        if _stands(term.casefold(), source) and not any(_says(target, one.casefold()) for one in right):
+            told = " or ".join(map(repr, right))
+            yield Finding("glossary", "error", f"Translate {term!r} as {told}.", tuple(right))
+
+
+def avoided_terms(pair: Pair) -> Iterator[Finding]:
+    """No term is translated by a word that the glossary forbids for it."""
+    if not pair.avoided:
+        return
+    source, target = pair.source_words.casefold(), pair.target_words.casefold()
+    for term, word in pair.avoided:
+        if _stands(term.casefold(), source) and _stands(word.casefold(), target):
+            yield Finding("avoided_terms", "error", f"Do not translate {term!r} as {word!r}.")
 
 
 def kept_terms(pair: Pair) -> Iterator[Finding]:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from dragoman.machines.tables import EFFECT
 from dragoman.model.jobs import Account, CallPlan, Closing, Job, OpenCall, Result
-from dragoman.store.rows import calls, effects, job_fields, jobs, memory
+from dragoman.model.memories import Place
+from dragoman.store.rows import calls, effects, job_fields, jobs, memory, segments
 from dragoman.store.transaction import Tx
 
 
@@ -24,11 +25,21 @@ def close_call(tx: Tx, fence: int, job: Job, account: Account, closing: Closing)
     _end_effect(tx, closing.effect_id)
     job_fields.end(tx, job.id, closing.results)
     job_fields.count_calls(tx, job.id, closing.counted)
-    memory.keep(tx, job, closing.memorable)
+    _remember(tx, job, closing)
     memory.note_trials(tx, job.workspace, job.id, closing.spent)
     follow_ups = tuple([_write_down(tx, account, plan) for plan in closing.follow_ups])
     jobs.recount(tx, job.id)
     return follow_ups
+
+
+def _remember(tx: Tx, job: Job, closing: Closing) -> None:
+    """Keep what passed its checks, and let searches know of it."""
+    if not closing.memorable:
+        return
+    place = Place(job.project, job.source_locale, closing.target_locale)
+    memory.keep(tx, job.workspace, place, closing.memorable)
+    plain = {one.source_hash: one.source for one in closing.memorable if isinstance(one.source, str)}
+    segments.add_fresh(tx, job.workspace, place.shelf, plain)
 
 
 def _write_down(tx: Tx, account: Account, plan: CallPlan) -> OpenCall:

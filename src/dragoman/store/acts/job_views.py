@@ -9,22 +9,24 @@ from typing import Any, NamedTuple
 from dragoman.kernel.clock import iso, month
 from dragoman.kernel.errors import CallerError
 from dragoman.machines.tables import JOB
-from dragoman.model.documents import Text
 from dragoman.model.jobs import Field, Job, JobOptions, OpenCall
+from dragoman.model.memories import Library, Shelf
 from dragoman.model.scopes import System, Workspace
 from dragoman.store import payloads
+from dragoman.store.acts import remembering
 from dragoman.store.rows import budgets, calls, job_fields, jobs, memory
 from dragoman.store.transaction import Row, Tx
 
 
 class Loaded(NamedTuple):
-    """A claimed job, what is still open of it, and the number of its last call."""
+    """A claimed job, what is still open of it, the number of its last call, and its project's library."""
 
     job: Job
     cancel_asked: bool
     fields: tuple[Field, ...]
     calls: tuple[OpenCall, ...]
     last_call: int
+    library: Library
 
 
 def load_job(tx: Tx, _system: System, job_id: str) -> Loaded:
@@ -43,7 +45,10 @@ def load_job(tx: Tx, _system: System, job_id: str) -> Loaded:
     )
     fields = job_fields.open_fields(tx, job_id)
     open_calls = unclosed_calls(tx, job_id)
-    return Loaded(job, row.cancel_asked, fields, open_calls, calls.last_ordinal(tx, job_id))
+    shelf = Shelf(job.project, job.source_locale)
+    locales = sorted({field.target_locale for field in fields})
+    library = remembering.library(tx, Workspace(job.workspace), shelf, locales)
+    return Loaded(job, row.cancel_asked, fields, open_calls, calls.last_ordinal(tx, job_id), library)
 
 
 def unclosed_calls(tx: Tx, job_id: str) -> tuple[OpenCall, ...]:
@@ -52,11 +57,6 @@ def unclosed_calls(tx: Tx, job_id: str) -> tuple[OpenCall, ...]:
         replace(call, answer=calls.answer(tx, call.effect_id)) if call.is_answered else call
         for call in calls.unclosed(tx, job_id)
     )
-
-
-def recall(tx: Tx, job: Job, target_locale: str, source_hashes: list[str]) -> dict[tuple[str, str], Text]:
-    """(source hash, context hash) → translation out of the project's memory, for one page."""
-    return memory.exact(tx, job, target_locale, source_hashes)
 
 
 def tried(tx: Tx, job: Job, trial_keys: list[str]) -> dict[str, int]:

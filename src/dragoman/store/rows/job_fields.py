@@ -27,6 +27,7 @@ _DONE, _FAILED, _PASSED = (
 _OPEN = (
     sa.select(
         _FIELDS.c.ordinal,
+        _FIELDS.c.item,
         _FIELDS.c.text,
         _FIELDS.c.plural,
         _FIELDS.c.syntax,
@@ -43,6 +44,12 @@ _OPEN = (
     .where(_FIELDS.c.job_id == sa.bindparam("job"), _FIELDS.c.state == FIELD.initial)
     .order_by(_FIELDS.c.ordinal)
 )
+_TEXTS = sa.select(_FIELDS.c.item, _FIELDS.c.ordinal, _FIELDS.c.text).where(
+    _FIELDS.c.job_id == sa.bindparam("job"),
+    _FIELDS.c.ordinal.in_(sa.bindparam("ordinals", expanding=True)),
+    _FIELDS.c.plural == False,  # noqa: E712 - a column, not a truth value
+)
+_NEIGHBOURS_PAGE = 500
 _ENDED = (
     sa.select(
         _FIELDS.c.item,
@@ -90,6 +97,16 @@ _FAIL_OPEN = (
     .where(_FIELDS.c.job_id == sa.bindparam("job"), _FIELDS.c.state == FIELD.initial)
     .values(state=_FAILED, code=sa.bindparam("new_code"), message=sa.bindparam("new_message"))
 )
+_REOPEN = (
+    sa.update(_FIELDS)
+    .where(
+        _FIELDS.c.job_id == sa.bindparam("job"),
+        _FIELDS.c.state == _FAILED,
+        _FIELDS.c.code == sa.bindparam("old_code"),
+    )
+    .values(state=FIELD.next(_FAILED, "redrive"), code="", message="", calls=0)
+)
+_REOPEN_ITEMS = sa.update(_ITEMS).where(_ITEMS.c.job_id == sa.bindparam("job")).values(status="", code="")
 _FAIL_ITEM = (
     sa.update(_ITEMS)
     .where(_ITEMS.c.job_id == sa.bindparam("job"), _ITEMS.c.ordinal == sa.bindparam("item"))
@@ -150,10 +167,25 @@ def open_fields(tx: Tx, job_id: str) -> tuple[Field, ...]:
     for row in rows:
         if row.repeat_of is not None:
             repeats.setdefault(row.repeat_of, []).append(row.ordinal)
-    return tuple(_field(row, repeats.get(row.ordinal, ())) for row in rows if row.repeat_of is None)
+    originals = [row for row in rows if row.repeat_of is None]
+    around = _around(tx, job_id, rows, originals)
+    return tuple(_field(row, repeats.get(row.ordinal, ()), around) for row in originals)
 
 
-def _field(row: Row, repeats: Iterable[int]) -> Field:
+def _around(tx: Tx, job_id: str, rows: Sequence[Row], originals: Sequence[Row]) -> dict[tuple[int, int], str]:
+    """(item, ordinal) → source text, of all open fields and of the neighbours that are open no more."""
+    known = {row.ordinal for row in rows}
+    beside = {row.ordinal + step for row in originals for step in (-1, 1)} - known
+    ended = sorted(ordinal for ordinal in beside if ordinal >= 0)
+    texts = {(row.item, row.ordinal): row.text for row in rows if not row.plural}
+    for start in range(0, len(ended), _NEIGHBOURS_PAGE):
+        page = ended[start : start + _NEIGHBOURS_PAGE]
+        for row in tx.all(_TEXTS, {"job": job_id, "ordinals": page}):
+            texts[row.item, row.ordinal] = row.text
+    return texts
+
+
+def _field(row: Row, repeats: Iterable[int], around: Mapping[tuple[int, int], str]) -> Field:
     return Field(
         ordinal=row.ordinal,
         target_locale=row.target_locale,
@@ -166,6 +198,8 @@ def _field(row: Row, repeats: Iterable[int]) -> Field:
         context_hash=row.context_hash,
         calls=row.calls,
         repeats=tuple(repeats),
+        before=around.get((row.item, row.ordinal - 1)) or "",
+        after=around.get((row.item, row.ordinal + 1)) or "",
     )
 
 
@@ -200,6 +234,12 @@ def count_calls(tx: Tx, job_id: str, counted: Iterable[tuple[int, int]]) -> None
 def fail_open(tx: Tx, job_id: str, code: str, message: str) -> None:
     """End every field that is still open with one code."""
     tx.touched(_FAIL_OPEN, {"job": job_id, "new_code": code, "new_message": sanitize(message)})
+
+
+def reopen(tx: Tx, job_id: str, code: str) -> None:
+    """Open every field that ended with this code once more, and the job's items."""
+    tx.touched(_REOPEN, {"job": job_id, "old_code": code})
+    tx.touched(_REOPEN_ITEMS, {"job": job_id})
 
 
 def items(tx: Tx, job_id: str, after: int, limit: int) -> list[Row]:

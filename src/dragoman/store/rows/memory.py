@@ -3,25 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
-from dragoman.model.documents import Text
-from dragoman.model.jobs import Job, Memorable
+from dragoman.model.memories import Known, Place, Remembered, Shelf
 from dragoman.store.schema import engine as tables
-from dragoman.store.transaction import Tx
+from dragoman.store.transaction import Row, Tx
 from dragoman.store.wording import read, written
 
 _MEMORY, _TRIALS = tables.memory, tables.trials
 
 _KEY = ("workspace", "project", "source_locale", "target_locale", "source_hash", "context_hash")
-_EXACT = sa.select(_MEMORY.c.source_hash, _MEMORY.c.context_hash, _MEMORY.c.text, _MEMORY.c.plural).where(
+_HERE = sa.and_(
     _MEMORY.c.workspace == sa.bindparam("ws"),
     _MEMORY.c.project == sa.bindparam("in_project"),
-    _MEMORY.c.source_locale == sa.bindparam("source"),
-    _MEMORY.c.target_locale == sa.bindparam("target"),
-    _MEMORY.c.source_hash.in_(sa.bindparam("hashes", expanding=True)),
+    _MEMORY.c.source_locale == sa.bindparam("from_locale"),
+    _MEMORY.c.target_locale == sa.bindparam("to_locale"),
 )
+_EXACT = sa.select(
+    _MEMORY.c.source_hash,
+    _MEMORY.c.context_hash,
+    _MEMORY.c.text,
+    _MEMORY.c.plural,
+    _MEMORY.c.origin,
+    _MEMORY.c.basis,
+).where(_HERE, _MEMORY.c.source_hash.in_(sa.bindparam("hashes", expanding=True)))
+_BEHIND = sa.or_(
+    _MEMORY.c.source_hash > sa.bindparam("after_source"),
+    sa.and_(
+        _MEMORY.c.source_hash == sa.bindparam("after_source"),
+        _MEMORY.c.context_hash > sa.bindparam("after_context"),
+    ),
+)
+_PAGE = (
+    sa.select(_MEMORY)
+    .where(_HERE, _MEMORY.c.source_hash >= sa.bindparam("after_source"), _BEHIND)
+    .order_by(_MEMORY.c.source_hash, _MEMORY.c.context_hash)
+    .limit(sa.bindparam("most"))
+)
+_COUNTS = (
+    sa.select(
+        _MEMORY.c.source_locale, _MEMORY.c.target_locale, _MEMORY.c.origin, sa.func.count().label("number")
+    )
+    .where(_MEMORY.c.workspace == sa.bindparam("ws"), _MEMORY.c.project == sa.bindparam("in_project"))
+    .group_by(_MEMORY.c.source_locale, _MEMORY.c.target_locale, _MEMORY.c.origin)
+    .order_by(_MEMORY.c.source_locale, _MEMORY.c.target_locale, _MEMORY.c.origin)
+)
+_MADE = (
+    "source", "text", "plural", "syntax", "origin", "basis",
+    "job_id", "model", "prompt_version", "validator_version", "updated_at",
+)  # fmt: skip
+_RENEW = (
+    sa.update(_MEMORY)
+    .where(
+        _HERE,
+        _MEMORY.c.source_hash == sa.bindparam("old_source_hash"),
+        _MEMORY.c.context_hash == sa.bindparam("old_context_hash"),
+    )
+    .values({name: sa.bindparam(f"new_{name}") for name in _MADE})
+)
+_RENEW_STALE = _RENEW.where(_MEMORY.c.origin == "ai", _MEMORY.c.basis != sa.bindparam("new_basis"))
+_RENEW_UNSEEN = _RENEW.where(_MEMORY.c.origin != "person")
 _TRIED = (
     sa.select(_TRIALS.c.trial_key, sa.func.count().label("jobs"))
     .where(
@@ -32,37 +75,49 @@ _TRIED = (
 )
 
 
-def exact(tx: Tx, job: Job, target_locale: str, source_hashes: Sequence[str]) -> dict[tuple[str, str], Text]:
-    """(source hash, context hash) → translation, for one page of source hashes, of the job's own project."""
+def exact(tx: Tx, workspace: str, place: Place, source_hashes: Sequence[str]) -> dict[str, list[Known]]:
+    """Source hash → what is remembered of it, in whatever context, for one page of hashes."""
+    found: dict[str, list[Known]] = {}
+    for row in tx.all(_EXACT, {**_at(workspace, place), "hashes": source_hashes}):
+        known = Known(row.context_hash, read(row.text, row.plural), row.origin, row.basis)
+        found.setdefault(row.source_hash, []).append(known)
+    return found
+
+
+def keep(tx: Tx, workspace: str, place: Place, made: Sequence[Remembered]) -> int:
+    """Remember translations by AI; how many were new.
+
+    One that was made from something else is replaced; what a person or a file says stays as it is.
+    """
+    new = _insert(tx, workspace, place, made)
+    if new < len(made):
+        tx.touched_each(_RENEW_STALE, [_renewal(tx, workspace, place, one) for one in made])
+    return new
+
+
+def take_in(tx: Tx, workspace: str, place: Place, given: Sequence[Remembered]) -> int:
+    """Remember translations that come from elsewhere; how many were new. Only what a person says stays."""
+    new = _insert(tx, workspace, place, given)
+    if new < len(given):
+        tx.touched_each(_RENEW_UNSEEN, [_renewal(tx, workspace, place, one) for one in given])
+    return new
+
+
+def page(tx: Tx, workspace: str, place: Place, after: tuple[str, str], limit: int) -> list[Remembered]:
+    """The memory of a locale pair in order of its keys, behind a (source hash, context hash)."""
+    source, context = after
     values = {
-        "ws": job.workspace,
-        "in_project": job.project,
-        "source": job.source_locale,
-        "target": target_locale,
-        "hashes": source_hashes,
+        **_at(workspace, place),
+        "after_source": source,
+        "after_context": context,
+        "most": limit,
     }
-    return {(row.source_hash, row.context_hash): read(row.text, row.plural) for row in tx.all(_EXACT, values)}
+    return [_remembered(row) for row in tx.all(_PAGE, values)]
 
 
-def keep(tx: Tx, job: Job, memorable: Iterable[Memorable]) -> None:
-    """Remember translations by AI; what is known already stays as it is."""
-    rows = [
-        {
-            "workspace": job.workspace,
-            "project": job.project,
-            "source_locale": job.source_locale,
-            "target_locale": one.target_locale,
-            "source_hash": one.source_hash,
-            "context_hash": one.context_hash,
-            "source": written(one.source),
-            "text": written(one.text),
-            "plural": not isinstance(one.text, str),
-            "origin": "ai",
-            "created_at": tx.now,
-        }
-        for one in memorable
-    ]
-    tx.insert_new(_MEMORY, rows, _KEY)
+def counts(tx: Tx, workspace: str, project: str) -> list[Row]:
+    """How many translations there are, by locale pair and origin."""
+    return tx.all(_COUNTS, {"ws": workspace, "in_project": project})
 
 
 def tried(tx: Tx, workspace: str, trial_keys: Sequence[str]) -> Mapping[str, int]:
@@ -79,3 +134,79 @@ def note_trials(tx: Tx, workspace: str, job_id: str, trial_keys: Iterable[str]) 
         for key in sorted(set(trial_keys))
     ]
     tx.insert_new(_TRIALS, rows, ("workspace", "trial_key", "job_id"))
+
+
+def _insert(tx: Tx, workspace: str, place: Place, made: Sequence[Remembered]) -> int:
+    rows = [
+        {
+            "workspace": workspace,
+            "project": place.project,
+            "source_locale": place.source_locale,
+            "target_locale": place.target_locale,
+            "source_hash": one.source_hash,
+            "context_hash": one.context_hash,
+            "created_at": one.created_at or tx.now,
+            **_made(tx, one),
+        }
+        for one in made
+    ]
+    return tx.insert_new(_MEMORY, rows, _KEY)
+
+
+def _renewal(tx: Tx, workspace: str, place: Place, one: Remembered) -> dict[str, Any]:
+    return {
+        **_at(workspace, place),
+        "old_source_hash": one.source_hash,
+        "old_context_hash": one.context_hash,
+        **{f"new_{name}": value for name, value in _made(tx, one).items()},
+    }
+
+
+def _made(tx: Tx, one: Remembered) -> dict[str, Any]:
+    return {
+        "source": written(one.source),
+        "text": written(one.text),
+        "plural": not isinstance(one.text, str),
+        "syntax": one.syntax,
+        "origin": one.origin,
+        "basis": one.basis,
+        "job_id": one.job_id,
+        "model": one.model,
+        "prompt_version": one.prompt_version,
+        "validator_version": one.validator_version,
+        "updated_at": one.updated_at or tx.now,
+    }
+
+
+def _remembered(row: Row) -> Remembered:
+    return Remembered(
+        source_hash=row.source_hash,
+        context_hash=row.context_hash,
+        source=read(row.source, row.plural),
+        text=read(row.text, row.plural),
+        syntax=row.syntax or "none",
+        origin=row.origin,
+        basis=row.basis,
+        job_id=row.job_id,
+        model=row.model,
+        prompt_version=row.prompt_version,
+        validator_version=row.validator_version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _at(workspace: str, place: Place) -> dict[str, Any]:
+    return {
+        "ws": workspace,
+        "in_project": place.project,
+        "from_locale": place.source_locale,
+        "to_locale": place.target_locale,
+    }
+
+
+def shelves(tx: Tx, workspace: str, project: str) -> list[Shelf]:
+    """The source locales that a project has translations from."""
+    found = sa.select(_MEMORY.c.source_locale).distinct()
+    rows = tx.all(found.where(_MEMORY.c.workspace == workspace, _MEMORY.c.project == project))
+    return [Shelf(project, row.source_locale) for row in rows]

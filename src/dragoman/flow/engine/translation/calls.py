@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from dragoman.content.verdicts import Verdict, judge
+from dragoman.content import prompting
+from dragoman.content.verdicts import VERSION, Verdict, judge
 from dragoman.flow.engine.translation.aftermath import Aftermath, Again, aftermath
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.clock import seconds
@@ -20,7 +21,8 @@ from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.completions import Finish, Reply
 from dragoman.model.effects import Outgoing
-from dragoman.model.jobs import CallPlan, Closing, Halt, Memorable, OpenCall, Result, Settled
+from dragoman.model.jobs import CallPlan, Closing, Halt, OpenCall, Result, Settled
+from dragoman.model.memories import Remembered
 from dragoman.store.acts import calling, closing, inquiring
 from dragoman.store.database import Database
 
@@ -165,7 +167,7 @@ class Calls:
 
     async def _close(self, work: JobWork, call: OpenCall, reply: Reply) -> tuple[OpenCall, ...]:
         """Judge a reply and store what it brought, together with the calls that follow from it."""
-        verdicts = judge(work.job.source_locale, call.plan.asked, work.open, reply, work.pieces)
+        verdicts = judge(work.job.source_locale, call.plan.asked, work.open, reply, work.pieces, work.terms)
         after = aftermath(call.plan.purpose, verdicts, reply.finish)
         counted = {
             verdict.field.ordinal: verdict.field.calls + 1
@@ -177,7 +179,8 @@ class Calls:
             effect_id=call.effect_id,
             results=tuple(_results(work, after, reply.finish)),
             counted=tuple(sorted(counted.items())),
-            memorable=tuple(_memorable(verdict) for verdict in after.good),
+            target_locale=call.plan.target_locale,
+            memorable=tuple(_memorable(work, verdict) for verdict in after.good),
             spent=tuple(work.trial_key(verdict.field) for verdict, _ in after.failed),
             follow_ups=tuple(_plan(work, call, again) for again in after.again),
         )
@@ -202,10 +205,20 @@ def _results(work: JobWork, after: Aftermath, finish: Finish) -> Iterator[Result
         yield from work.failures(verdict.field, code, said, check, fault.missing)
 
 
-def _memorable(verdict: Verdict) -> Memorable:
+def _memorable(work: JobWork, verdict: Verdict) -> Remembered:
     field = verdict.field
-    return Memorable(
-        field.target_locale, field.source_hash, field.context_hash, field.value, verdict.value or ""
+    return Remembered(
+        source_hash=field.source_hash,
+        context_hash=field.context_hash,
+        source=field.value,
+        text=verdict.value or "",
+        syntax=field.syntax,
+        origin="ai",
+        basis=work.basis(field),
+        job_id=work.job.id,
+        model=work.provider.model,
+        prompt_version=prompting.VERSION,
+        validator_version=VERSION,
     )
 
 

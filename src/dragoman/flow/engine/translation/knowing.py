@@ -1,16 +1,16 @@
-"""What needs no call: locales that the provider does not know, exact memory, texts tried in vain before."""
+"""What needs no call: locales that the provider does not know, the memory, texts tried in vain before."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from dragoman.content import verdicts
+from dragoman.flow.engine.translation.recall import Recall
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.errors import LocaleError
 from dragoman.kernel.limits import JOBS_PER_FIELD_MAX, RECALL_BATCH
+from dragoman.kernel.offload import Offload
 from dragoman.model.completions import CompletionRequest
-from dragoman.model.documents import Text
 from dragoman.model.jobs import Field, Result
 from dragoman.store.acts import closing, job_views
 from dragoman.store.database import Database
@@ -23,8 +23,9 @@ _GAVE_UP = "it has failed in earlier jobs: change the text, the model or the pro
 class Knowing:
     """Finds out before any money is spent, and writes it down in one transaction."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, offload: Offload) -> None:
         self._database = database
+        self._recall = Recall(database, offload)
 
     async def record(self, work: JobWork, fields: Sequence[Field]) -> None:
         """End every one of these open fields whose end is known without asking. Raises `LeaseLost`."""
@@ -36,30 +37,14 @@ class Knowing:
             for result in work.failures(field, "unsupported_locale", refused[field.target_locale])
         ]
         rest = [field for field in fields if field.target_locale not in refused]
-        remembered = await self._remembered(work, rest)
-        results += [result for field in rest for result in remembered.get(field.ordinal, ())]
-        rest = [field for field in rest if field.ordinal not in remembered]
+        remembered = await self._recall.known(work, rest)
+        results += remembered
+        filled = {result.ordinal for result in remembered}
+        rest = [field for field in rest if field.ordinal not in filled]
         results += await self._given_up(work, rest)
         if results:
             await self._database.run(closing.record_results, work.fence, work.job, results)
             work.ended(results)
-
-    async def _remembered(self, work: JobWork, fields: Sequence[Field]) -> dict[int, list[Result]]:
-        """Field → what the project's memory has for exactly this text in this context.
-
-        Checked page by page, so that the loop has its turn between two reads.
-        """
-        found: dict[int, list[Result]] = {}
-        for locale in sorted({field.target_locale for field in fields}):
-            for page in _pages([field for field in fields if field.target_locale == locale]):
-                hashes = sorted({field.source_hash for field in page})
-                known = await self._database.read(job_views.recall, work.job, locale, hashes)
-                for field in page:
-                    text = known.get((field.source_hash, field.context_hash))
-                    if text is not None and _fits(text, field.max_length):
-                        review = verdicts.review(work.job.source_locale, field, text)
-                        found[field.ordinal] = work.results(field, text, "memory", review)
-        return found
 
     async def _given_up(self, work: JobWork, fields: Sequence[Field]) -> list[Result]:
         """Fields that have failed in as many jobs as a field is tried in."""
@@ -93,8 +78,3 @@ def _refused_locales(work: JobWork, fields: Sequence[Field]) -> dict[str, str]:
 def _pages(listed: Sequence[T]) -> Iterator[Sequence[T]]:
     for start in range(0, len(listed), RECALL_BATCH):
         yield listed[start : start + RECALL_BATCH]
-
-
-def _fits(text: Text, chars_max: int | None) -> bool:
-    longest = len(text) if isinstance(text, str) else max(map(len, text.values()))
-    return chars_max is None or longest <= chars_max

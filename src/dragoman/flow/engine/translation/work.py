@@ -6,10 +6,11 @@ Kept in memory only. Everything that must survive its process stands in the data
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from dragoman.content import prompting, verdicts
-from dragoman.content.prompting import Piece
+from dragoman.content.glossary import Glossary, Terms
+from dragoman.content.prompting import Help, Piece
 from dragoman.flow.engine.translation.gate import Caller
 from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.identity import Chance, key_hash
@@ -19,6 +20,7 @@ from dragoman.model.completions import CompletionRequest, PromptItem, Reply
 from dragoman.model.contracts import Lease, Provider
 from dragoman.model.documents import Text
 from dragoman.model.jobs import Account, Asked, CallPlan, Claimed, Field, Halt, Purpose, Result, Start, Via
+from dragoman.model.memories import Shelf
 from dragoman.store.acts.job_views import Loaded
 
 Complaints = Mapping[tuple[int, str], str]
@@ -55,6 +57,16 @@ class JobWork:
         self._chance = chance
         self._last_call = loaded.last_call
         self._pieces: dict[int, tuple[Piece, ...]] = {}
+        self.library = loaded.library
+        self.similar: dict[int, tuple[tuple[str, str], ...]] = {}
+        """Field → texts like it with their translations, to be shown."""
+        self._glossaries: dict[str, Glossary] = {}
+        self._terms: dict[int, Terms] = {}
+
+    @property
+    def shelf(self) -> Shelf:
+        """Where the project's texts of this source locale stand."""
+        return Shelf(self.job.project, self.job.source_locale)
 
     @property
     def may_start(self) -> bool:
@@ -67,15 +79,21 @@ class JobWork:
         """A call for these fields of one locale, under prompt ids of its own."""
         asked: dict[str, Asked] = {}
         items: list[PromptItem] = []
+        near = {text for field in fields for text in [field.value] if isinstance(text, str)}
         for field in fields:
+            help_ = self._help(field, near)
             for piece in self.pieces(field):
                 name = self._fresh_name(asked)
                 asked[name] = Asked(name, field.ordinal, piece.category)
                 complaint = complaints.get((field.ordinal, piece.category), "")
-                items.append(prompting.prompt_item(field, piece, name, complaint))
+                items.append(prompting.prompt_item(field, piece, name, complaint, help_))
         target_locale = fields[0].target_locale
         request = CompletionRequest(
-            self.job.source_locale, target_locale, tuple(items), self.job.options.tone
+            self.job.source_locale,
+            target_locale,
+            tuple(items),
+            self.job.options.tone,
+            self.library.manner.style,
         )
         self._last_call += 1
         return CallPlan(
@@ -92,6 +110,39 @@ class JobWork:
         if field.ordinal not in self._pieces:
             self._pieces[field.ordinal] = prompting.pieces(field)
         return self._pieces[field.ordinal]
+
+    def terms(self, field: Field) -> Terms:
+        """What the project's terms in a field ask for; found out once."""
+        found = self._terms.get(field.ordinal)
+        if found is None:
+            texts = [field.value] if isinstance(field.value, str) else field.value.values()
+            found = self._terms[field.ordinal] = self._glossary(field.target_locale).used("\n".join(texts))
+        return found
+
+    def basis(self, field: Field) -> str:
+        """What a translation made now is made from, beside the text and its context."""
+        return key_hash(
+            self.provider.model,
+            prompting.VERSION,
+            verdicts.VERSION,
+            self.job.options.tone,
+            self.library.manner.style,
+            *self.terms(field).key,
+        )
+
+    def _glossary(self, locale: str) -> Glossary:
+        if locale not in self._glossaries:
+            terms = self.library.terms
+            self._glossaries[locale] = Glossary((*terms.get("", ()), *terms.get(locale, ())))
+        return self._glossaries[locale]
+
+    def _help(self, field: Field, near: Collection[str]) -> Help:
+        """Terms, examples, and the neighbours that the call does not hold anyway."""
+        before, after = (
+            prompting.glimpse(text, field.syntax) if text and text not in near else ""
+            for text in (field.before, field.after)
+        )
+        return Help(self.terms(field), self.similar.get(field.ordinal, ()), before, after)
 
     def start(self, plan: CallPlan, worker: str, call_timeout_seconds: float) -> Start:
         """How one attempt may be made now. Raises `LeaseLost`."""
@@ -123,6 +174,8 @@ class JobWork:
         for result in results:
             self.open.pop(result.ordinal, None)
             self._pieces.pop(result.ordinal, None)
+            self._terms.pop(result.ordinal, None)
+            self.similar.pop(result.ordinal, None)
 
     def fail(self, code: str, message: str) -> None:
         """The whole job is impossible; the first reason stays."""
@@ -135,9 +188,7 @@ class JobWork:
             field.context_hash,
             self.job.source_locale,
             field.target_locale,
-            self.provider.model,
-            prompting.VERSION,
-            verdicts.VERSION,
+            self.basis(field),
         )
 
     def _fresh_name(self, taken: Mapping[str, Asked]) -> str:

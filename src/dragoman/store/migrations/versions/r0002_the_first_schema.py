@@ -1,11 +1,11 @@
-"""The first schema: intents to plan_steps."""
+"""The first schema: intents to memory_segments."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
 from dragoman.store.migrations import steps
-from dragoman.store.portable import Bytes, Count, Flag, Hash, Id, Instant, LongText, Word
+from dragoman.store.portable import Count, Flag, Hash, Id, Instant, LongText, Word
 
 revision = "0002"
 down_revision = "0001"
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: intents to plan_steps."""
+    """The first schema: intents to memory_segments."""
     _intents()
     _intents_1()
     _job_fields()
@@ -24,10 +24,12 @@ def upgrade() -> None:
     _lanes()
     _manifest_pages()
     _manifests()
+    _manifests_1()
+    _manners()
     _memory()
-    _outbox()
-    _pauses()
-    _plan_steps()
+    _memory_fresh()
+    _memory_grams()
+    _memory_segments()
 
 
 def _intents() -> None:
@@ -70,7 +72,7 @@ def _intents() -> None:
         sa.Column("updated_at", Instant, nullable=False),
         sa.Column("completed_at", Instant),
         sa.CheckConstraint(
-            "parked_for IN ('', 'budget', 'provider', 'unknown', 'secret', 'pair')",
+            "parked_for IN ('', 'budget', 'provider', 'unknown', 'secret', 'pair', 'held')",
             name=steps.f("ck_intents_parked_known"),
         ),
         sa.CheckConstraint("retryable IN (0, 1)", name=steps.f("ck_intents_retryable_flag")),
@@ -247,8 +249,17 @@ def _manifests() -> None:
         sa.Column("paused", Flag(), nullable=False, server_default="0"),
         sa.Column("resume_key", Hash),
         sa.Column("push_id", Word(255)),
+        sa.Column("scope", LongText),
+        sa.Column("cursor", LongText),
+        sa.Column("gaps", LongText),
+        sa.Column("ignored_without_id", Count, nullable=False, server_default="0"),
+        sa.Column("canary_limit", Count, nullable=False, server_default="0"),
+        sa.Column("promotes", Id),
         sa.Column("attempt_count", Count, nullable=False, server_default="0"),
         sa.Column("next_attempt_at", Instant),
+        sa.Column("canceled_at", Instant),
+        sa.Column("control_revision", Count, nullable=False, server_default="0"),
+        sa.Column("control_due_at", Instant),
         sa.Column("error_code", Word(64)),
         sa.Column("error_message", Word(500)),
         sa.Column("created_at", Instant, nullable=False),
@@ -265,14 +276,33 @@ def _manifests() -> None:
         ),
         sa.CheckConstraint("total_known IN (0, 1)", name=steps.f("ck_manifests_total_known_flag")),
         sa.PrimaryKeyConstraint("id", name=steps.f("pk_manifests")),
+        sa.UniqueConstraint("promotes", name=steps.f("uq_manifests_promotes")),
         sa.UniqueConstraint(
             "workspace", "actor", "request_id", name=steps.f("uq_manifests_workspace_actor_request_id")
         ),
         sa.UniqueConstraint("workspace", "resume_key", name=steps.f("uq_manifests_workspace_resume_key")),
     )
+
+
+def _manifests_1() -> None:
     steps.create_index("ix_manifests_claim", "manifests", ["phase", "next_attempt_at"])
+    steps.create_index("ix_manifests_control", "manifests", ["control_due_at"])
     steps.create_index("ix_manifests_recent", "manifests", ["workspace", "updated_at"])
     steps.create_index("ix_manifests_stale", "manifests", ["lease_expires_at"])
+
+
+def _manners() -> None:
+    steps.create_table(
+        "manners",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("threshold", Count, nullable=False, server_default="100"),
+        sa.Column("style", Word(2000), nullable=False, server_default=""),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("workspace", "project", name=steps.f("pk_manners")),
+        clustered=True,
+    )
 
 
 def _memory() -> None:
@@ -287,8 +317,15 @@ def _memory() -> None:
         sa.Column("source", LongText, nullable=False),
         sa.Column("text", LongText, nullable=False),
         sa.Column("plural", Flag(), nullable=False, server_default="0"),
+        sa.Column("syntax", Word(16), nullable=False, server_default=""),
         sa.Column("origin", Word(16), nullable=False),
+        sa.Column("basis", Word(64), nullable=False, server_default=""),
+        sa.Column("job_id", Word(36), nullable=False, server_default=""),
+        sa.Column("model", Word(191), nullable=False, server_default=""),
+        sa.Column("prompt_version", Word(16), nullable=False, server_default=""),
+        sa.Column("validator_version", Word(16), nullable=False, server_default=""),
         sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
         sa.CheckConstraint("plural IN (0, 1)", name=steps.f("ck_memory_plural_flag")),
         sa.PrimaryKeyConstraint(
             "workspace",
@@ -303,69 +340,54 @@ def _memory() -> None:
     )
 
 
-def _outbox() -> None:
+def _memory_fresh() -> None:
     steps.create_table(
-        "outbox",
-        sa.Column("id", Id, nullable=False),
+        "memory_fresh",
         sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("job_id", Id, nullable=False),
-        sa.Column("delivery_sequence", Count, nullable=False),
-        sa.Column("event", Word(32), nullable=False),
-        sa.Column("url", Word(500), nullable=False, server_default=""),
-        sa.Column("secret", Word(1000), nullable=False, server_default=""),
-        sa.Column("payload", Bytes, nullable=False),
-        sa.Column("state", Word(32), nullable=False),
-        sa.Column("attempt_count", Count, nullable=False, server_default="0"),
-        sa.Column("next_attempt_at", Instant),
-        sa.Column("first_attempt_at", Instant),
-        sa.Column("last_attempt_at", Instant),
-        sa.Column("delivered_at", Instant),
-        sa.Column("dead_at", Instant),
-        sa.Column("response_status", Count),
-        sa.Column("error_code", Word(64)),
-        sa.Column("error_message", Word(500)),
-        sa.Column("created_at", Instant, nullable=False),
-        sa.Column("updated_at", Instant, nullable=False),
-        sa.Column("lease_owner", Word(160)),
-        sa.Column("lease_expires_at", Instant),
-        sa.Column("fence", Count, nullable=False, server_default="0"),
-        sa.CheckConstraint(
-            "state IN ('dead', 'delivered', 'delivering', 'pending')", name=steps.f("ck_outbox_state_known")
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("source_locale", Word(64), nullable=False),
+        sa.Column("source_hash", Hash, nullable=False),
+        sa.Column("source", LongText, nullable=False),
+        sa.PrimaryKeyConstraint(
+            "workspace", "project", "source_locale", "source_hash", name=steps.f("pk_memory_fresh")
         ),
-        sa.PrimaryKeyConstraint("id", name=steps.f("pk_outbox")),
-        sa.UniqueConstraint(
-            "job_id", "delivery_sequence", name=steps.f("uq_outbox_job_id_delivery_sequence")
-        ),
-    )
-    steps.create_index("ix_outbox_claim", "outbox", ["state", "next_attempt_at"])
-    steps.create_index("ix_outbox_recent", "outbox", ["workspace", "state", "created_at"])
-    steps.create_index("ix_outbox_stale", "outbox", ["state", "lease_expires_at"])
-
-
-def _pauses() -> None:
-    steps.create_table(
-        "pauses",
-        sa.Column("account", Word(191), nullable=False),
-        sa.Column("until", Instant, nullable=False),
-        sa.Column("code", Word(64), nullable=False),
-        sa.Column("updated_at", Instant, nullable=False),
-        sa.PrimaryKeyConstraint("account", name=steps.f("pk_pauses")),
+        clustered=True,
     )
 
 
-def _plan_steps() -> None:
+def _memory_grams() -> None:
     steps.create_table(
-        "plan_steps",
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("ordinal", Count, nullable=False, autoincrement=False),
-        sa.Column("intent_id", Id, nullable=False),
-        sa.Column("generation", Count, nullable=False),
-        sa.Column("document", Word(512), nullable=False),
-        sa.Column("locale", Word(64), nullable=False),
-        sa.Column("target", Word(512), nullable=False),
-        sa.Column("expected_fingerprint", Hash),
-        sa.Column("write_fingerprint", Hash, nullable=False),
-        sa.Column("units", LongText, nullable=False),
-        sa.PrimaryKeyConstraint("plan_id", "ordinal", name=steps.f("pk_plan_steps")),
+        "memory_grams",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("source_locale", Word(64), nullable=False),
+        sa.Column("gram", Count, nullable=False, autoincrement=False),
+        sa.Column("chars", Count, nullable=False, autoincrement=False),
+        sa.Column("segment", Count, nullable=False, autoincrement=False),
+        sa.PrimaryKeyConstraint(
+            "workspace",
+            "project",
+            "source_locale",
+            "gram",
+            "chars",
+            "segment",
+            name=steps.f("pk_memory_grams"),
+        ),
+        clustered=True,
+    )
+
+
+def _memory_segments() -> None:
+    steps.create_table(
+        "memory_segments",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("source_locale", Word(64), nullable=False),
+        sa.Column("segment", Count, nullable=False, autoincrement=False),
+        sa.Column("source_hash", Hash, nullable=False),
+        sa.Column("source", LongText, nullable=False),
+        sa.PrimaryKeyConstraint(
+            "workspace", "project", "source_locale", "segment", name=steps.f("pk_memory_segments")
+        ),
         clustered=True,
     )

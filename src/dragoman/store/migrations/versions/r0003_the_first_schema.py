@@ -1,4 +1,4 @@
-"""The first schema: plans to workspaces."""
+"""The first schema: outbox to submission_intents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: plans to workspaces."""
+    """The first schema: outbox to submission_intents."""
+    _outbox()
+    _pauses()
+    _plan_steps()
     _plans()
     _projects()
     _publication_commands()
@@ -26,11 +29,74 @@ def upgrade() -> None:
     _shards()
     _snapshots()
     _submission_intents()
-    _submissions()
-    _tokens()
-    _trials()
-    _workers()
-    _workspaces()
+
+
+def _outbox() -> None:
+    steps.create_table(
+        "outbox",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("job_id", Id, nullable=False),
+        sa.Column("delivery_sequence", Count, nullable=False),
+        sa.Column("event", Word(32), nullable=False),
+        sa.Column("url", Word(500), nullable=False, server_default=""),
+        sa.Column("secret", Word(1000), nullable=False, server_default=""),
+        sa.Column("payload", Bytes, nullable=False),
+        sa.Column("state", Word(32), nullable=False),
+        sa.Column("attempt_count", Count, nullable=False, server_default="0"),
+        sa.Column("next_attempt_at", Instant),
+        sa.Column("first_attempt_at", Instant),
+        sa.Column("last_attempt_at", Instant),
+        sa.Column("delivered_at", Instant),
+        sa.Column("dead_at", Instant),
+        sa.Column("response_status", Count),
+        sa.Column("error_code", Word(64)),
+        sa.Column("error_message", Word(500)),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.Column("lease_owner", Word(160)),
+        sa.Column("lease_expires_at", Instant),
+        sa.Column("fence", Count, nullable=False, server_default="0"),
+        sa.CheckConstraint(
+            "state IN ('dead', 'delivered', 'delivering', 'pending')", name=steps.f("ck_outbox_state_known")
+        ),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_outbox")),
+        sa.UniqueConstraint(
+            "job_id", "delivery_sequence", name=steps.f("uq_outbox_job_id_delivery_sequence")
+        ),
+    )
+    steps.create_index("ix_outbox_claim", "outbox", ["state", "next_attempt_at"])
+    steps.create_index("ix_outbox_recent", "outbox", ["workspace", "state", "created_at"])
+    steps.create_index("ix_outbox_stale", "outbox", ["state", "lease_expires_at"])
+
+
+def _pauses() -> None:
+    steps.create_table(
+        "pauses",
+        sa.Column("account", Word(191), nullable=False),
+        sa.Column("until", Instant, nullable=False),
+        sa.Column("code", Word(64), nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("account", name=steps.f("pk_pauses")),
+    )
+
+
+def _plan_steps() -> None:
+    steps.create_table(
+        "plan_steps",
+        sa.Column("plan_id", Id, nullable=False),
+        sa.Column("ordinal", Count, nullable=False, autoincrement=False),
+        sa.Column("intent_id", Id, nullable=False),
+        sa.Column("generation", Count, nullable=False),
+        sa.Column("document", Word(512), nullable=False),
+        sa.Column("locale", Word(64), nullable=False),
+        sa.Column("target", Word(512), nullable=False),
+        sa.Column("expected_fingerprint", Hash),
+        sa.Column("write_fingerprint", Hash, nullable=False),
+        sa.Column("units", LongText, nullable=False),
+        sa.PrimaryKeyConstraint("plan_id", "ordinal", name=steps.f("pk_plan_steps")),
+        clustered=True,
+    )
 
 
 def _plans() -> None:
@@ -289,104 +355,3 @@ def _submission_intents() -> None:
         clustered=True,
     )
     steps.create_index("ix_submission_intents_intent", "submission_intents", ["intent_id", "generation"])
-
-
-def _submissions() -> None:
-    steps.create_table(
-        "submissions",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("manifest_id", Id, nullable=False),
-        sa.Column("state", Word(32), nullable=False),
-        sa.Column("parked_for", Word(16), nullable=False, server_default=""),
-        sa.Column("fingerprint", Hash, nullable=False),
-        sa.Column("body", Bytes),
-        sa.Column("remote_job_id", Word(191)),
-        sa.Column("attempt_count", Count, nullable=False, server_default="0"),
-        sa.Column("next_attempt_at", Instant),
-        sa.Column("payload_purged_at", Instant),
-        sa.Column("accepted_at", Instant),
-        sa.Column("settled_at", Instant),
-        sa.Column("reconcile_at", Instant),
-        sa.Column("error_code", Word(64)),
-        sa.Column("error_message", Word(500)),
-        sa.Column("created_at", Instant, nullable=False),
-        sa.Column("updated_at", Instant, nullable=False),
-        sa.Column("lease_owner", Word(160)),
-        sa.Column("lease_expires_at", Instant),
-        sa.Column("fence", Count, nullable=False, server_default="0"),
-        sa.CheckConstraint(
-            "body IS NOT NULL OR remote_job_id IS NOT NULL OR state = 'failed'",
-            name=steps.f("ck_submissions_evidence"),
-        ),
-        sa.CheckConstraint(
-            "state IN ('accepted', 'failed', 'pending', 'retry_wait', 'submitting')",
-            name=steps.f("ck_submissions_state_known"),
-        ),
-        sa.PrimaryKeyConstraint("id", name=steps.f("pk_submissions")),
-    )
-    steps.create_index("ix_submissions_claim", "submissions", ["next_attempt_at"])
-    steps.create_index("ix_submissions_manifest", "submissions", ["manifest_id"])
-    steps.create_index("ix_submissions_reconcile", "submissions", ["reconcile_at"])
-    steps.create_index("ix_submissions_remote", "submissions", ["remote_job_id"])
-    steps.create_index("ix_submissions_stale", "submissions", ["lease_expires_at"])
-
-
-def _tokens() -> None:
-    steps.create_table(
-        "tokens",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("actor", Word(128), nullable=False),
-        sa.Column("hash", Hash, nullable=False),
-        sa.Column("capabilities", Word(500), nullable=False),
-        sa.Column("revoked_at", Instant),
-        sa.Column("last_used_at", Instant),
-        sa.Column("created_at", Instant, nullable=False),
-        sa.Column("updated_at", Instant, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=steps.f("pk_tokens")),
-        sa.UniqueConstraint("hash", name=steps.f("uq_tokens_hash")),
-    )
-    steps.create_index("ix_tokens_workspace", "tokens", ["workspace", "created_at"])
-
-
-def _trials() -> None:
-    steps.create_table(
-        "trials",
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("trial_key", Hash, nullable=False),
-        sa.Column("job_id", Id, nullable=False),
-        sa.Column("created_at", Instant, nullable=False),
-        sa.PrimaryKeyConstraint("workspace", "trial_key", "job_id", name=steps.f("pk_trials")),
-        clustered=True,
-    )
-
-
-def _workers() -> None:
-    steps.create_table(
-        "workers",
-        sa.Column("id", Word(160), nullable=False),
-        sa.Column("role", Word(32), nullable=False),
-        sa.Column("host", Word(128), nullable=False),
-        sa.Column("release", Word(32), nullable=False),
-        sa.Column("credentials", LongText, nullable=False),
-        sa.Column("started_at", Instant, nullable=False),
-        sa.Column("last_seen_at", Instant, nullable=False),
-        sa.Column("last_run_at", Instant),
-        sa.Column("external", Flag(), nullable=False, server_default="0"),
-        sa.Column("duration_microseconds", Count),
-        sa.Column("exit_class", Word(32), nullable=False, server_default=""),
-        sa.CheckConstraint("external IN (0, 1)", name=steps.f("ck_workers_external_flag")),
-        sa.PrimaryKeyConstraint("id", name=steps.f("pk_workers")),
-    )
-    steps.create_index("ix_workers_seen", "workers", ["last_seen_at"])
-
-
-def _workspaces() -> None:
-    steps.create_table(
-        "workspaces",
-        sa.Column("id", Word(64), nullable=False),
-        sa.Column("created_at", Instant, nullable=False),
-        sa.Column("updated_at", Instant, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=steps.f("pk_workspaces")),
-    )

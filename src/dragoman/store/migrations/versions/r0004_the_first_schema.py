@@ -1,0 +1,147 @@
+"""The first schema: submissions to workspaces."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from dragoman.store.migrations import steps
+from dragoman.store.portable import Bytes, Count, Flag, Hash, Id, Instant, LongText, Word
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """The first schema: submissions to workspaces."""
+    _submissions()
+    _terms()
+    _tokens()
+    _trials()
+    _workers()
+    _workspaces()
+
+
+def _submissions() -> None:
+    steps.create_table(
+        "submissions",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("manifest_id", Id, nullable=False),
+        sa.Column("state", Word(32), nullable=False),
+        sa.Column("parked_for", Word(16), nullable=False, server_default=""),
+        sa.Column("fingerprint", Hash, nullable=False),
+        sa.Column("body", Bytes),
+        sa.Column("remote_job_id", Word(191)),
+        sa.Column("attempt_count", Count, nullable=False, server_default="0"),
+        sa.Column("next_attempt_at", Instant),
+        sa.Column("payload_purged_at", Instant),
+        sa.Column("accepted_at", Instant),
+        sa.Column("settled_at", Instant),
+        sa.Column("reconcile_at", Instant),
+        sa.Column("error_code", Word(64)),
+        sa.Column("error_message", Word(500)),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.Column("lease_owner", Word(160)),
+        sa.Column("lease_expires_at", Instant),
+        sa.Column("fence", Count, nullable=False, server_default="0"),
+        sa.CheckConstraint(
+            "body IS NOT NULL OR remote_job_id IS NOT NULL OR state = 'failed'",
+            name=steps.f("ck_submissions_evidence"),
+        ),
+        sa.CheckConstraint(
+            "state IN ('accepted', 'failed', 'pending', 'retry_wait', 'submitting')",
+            name=steps.f("ck_submissions_state_known"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_submissions")),
+    )
+    steps.create_index("ix_submissions_claim", "submissions", ["next_attempt_at"])
+    steps.create_index("ix_submissions_manifest", "submissions", ["manifest_id"])
+    steps.create_index("ix_submissions_reconcile", "submissions", ["reconcile_at"])
+    steps.create_index("ix_submissions_remote", "submissions", ["remote_job_id"])
+    steps.create_index("ix_submissions_stale", "submissions", ["lease_expires_at"])
+
+
+def _terms() -> None:
+    steps.create_table(
+        "terms",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("source_locale", Word(64), nullable=False),
+        sa.Column("target_locale", Word(64), nullable=False),
+        sa.Column("term_key", Hash, nullable=False),
+        sa.Column("source", Word(500), nullable=False),
+        sa.Column("target", Word(500), nullable=False, server_default=""),
+        sa.Column("status", Word(16), nullable=False),
+        sa.Column("case_sensitive", Flag(), nullable=False, server_default="0"),
+        sa.Column("note", Word(1000), nullable=False, server_default=""),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.CheckConstraint("case_sensitive IN (0, 1)", name=steps.f("ck_terms_case_sensitive_flag")),
+        sa.PrimaryKeyConstraint(
+            "workspace", "project", "source_locale", "target_locale", "term_key", name=steps.f("pk_terms")
+        ),
+        clustered=True,
+    )
+
+
+def _tokens() -> None:
+    steps.create_table(
+        "tokens",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("actor", Word(128), nullable=False),
+        sa.Column("hash", Hash, nullable=False),
+        sa.Column("capabilities", Word(500), nullable=False),
+        sa.Column("revoked_at", Instant),
+        sa.Column("last_used_at", Instant),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_tokens")),
+        sa.UniqueConstraint("hash", name=steps.f("uq_tokens_hash")),
+    )
+    steps.create_index("ix_tokens_workspace", "tokens", ["workspace", "created_at"])
+
+
+def _trials() -> None:
+    steps.create_table(
+        "trials",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("trial_key", Hash, nullable=False),
+        sa.Column("job_id", Id, nullable=False),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("workspace", "trial_key", "job_id", name=steps.f("pk_trials")),
+        clustered=True,
+    )
+
+
+def _workers() -> None:
+    steps.create_table(
+        "workers",
+        sa.Column("id", Word(160), nullable=False),
+        sa.Column("role", Word(32), nullable=False),
+        sa.Column("host", Word(128), nullable=False),
+        sa.Column("release", Word(32), nullable=False),
+        sa.Column("credentials", LongText, nullable=False),
+        sa.Column("started_at", Instant, nullable=False),
+        sa.Column("last_seen_at", Instant, nullable=False),
+        sa.Column("last_run_at", Instant),
+        sa.Column("external", Flag(), nullable=False, server_default="0"),
+        sa.Column("duration_microseconds", Count),
+        sa.Column("exit_class", Word(32), nullable=False, server_default=""),
+        sa.CheckConstraint("external IN (0, 1)", name=steps.f("ck_workers_external_flag")),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_workers")),
+    )
+    steps.create_index("ix_workers_seen", "workers", ["last_seen_at"])
+
+
+def _workspaces() -> None:
+    steps.create_table(
+        "workspaces",
+        sa.Column("id", Word(64), nullable=False),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_workspaces")),
+    )
