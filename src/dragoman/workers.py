@@ -187,6 +187,9 @@ class Workers:
             if loop.drain is not None:
                 loop.drain()
         self.wake()
+        for task in self._tasks[1:]:
+            if task.get_name() in self._listening:
+                task.cancel()  # it holds nothing, and what it waited for stays in the queue
         steps = [task for task in self._tasks[1:] if task.get_name() not in self._listening]
         if steps:
             await asyncio.wait(steps, timeout=grace_seconds)

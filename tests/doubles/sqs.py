@@ -88,7 +88,12 @@ class FakeSqs:
         QueueUrl: str,  # noqa: N803
         AttributeNames: list[str],  # noqa: N803
     ) -> dict[str, Any]:
-        return await self._answer("get_queue_attributes", 0, lambda: {"Attributes": len(self._of(QueueUrl))})
+        def count() -> dict[str, Any]:
+            hidden = len(self._of(QueueUrl)) - self.visible()
+            counts = (self.visible(), hidden)
+            return {"Attributes": dict(zip(AttributeNames, map(str, counts), strict=True))}
+
+        return await self._answer("get_queue_attributes", 0, count)
 
     async def send_message_batch(
         self,

@@ -318,7 +318,7 @@ def test_an_error_names_the_queue_and_the_reason_and_says_what_to_do() -> None:
     async def story(server: FakeSqs, queue: SqsQueue) -> None:
         server.weather = deque(["throttled"])
         with pytest.raises(QueueError, match=r"the queue jobs cannot be used: ThrottlingException") as told:
-            await queue.find()
+            await queue.depth()
         assert told.value.code == "queue_unavailable"
         assert "credentials" in told.value.remedy
 

@@ -35,6 +35,7 @@ from dragoman.queues.sqs_calls import Calls, Connect
 
 _log = logger(__name__)
 _VERSION = 1
+_COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 _Act = Callable[[], Awaitable[None]]
 
 
@@ -142,11 +143,12 @@ class SqsQueue:
             await batches.finish()
         await self._calls.close()
 
-    async def find(self) -> None:
-        """See that the server answers and has the queue, which is made where it is missing. Raises
-        `QueueError`.
+    async def depth(self) -> int:
+        """About how many messages there are, seen or not; the queue is made where it is missing. Raises
+        `QueueError` where the server cannot be used.
         """
-        await self._calls.find()
+        answer = await self._calls.call("get_queue_attributes", AttributeNames=list(_COUNTS))
+        return sum(int(answer["Attributes"].get(name, 0)) for name in _COUNTS)
 
     def _refuse_when_closed(self) -> None:
         if self._closing.is_set():

@@ -94,10 +94,6 @@ class Calls:
         answer = await self.call(operation, Entries=list(entries))
         return {str(entry["Id"]): str(entry.get("Code") or "failed") for entry in answer.get("Failed") or ()}
 
-    async def find(self) -> None:
-        """See that the queue can be reached. Raises `QueueError`."""
-        await self.call("get_queue_attributes", AttributeNames=["QueueArn"])
-
     async def close(self) -> None:
         """Let go of all connections."""
         self._client = None

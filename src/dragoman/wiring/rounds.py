@@ -12,7 +12,7 @@ from dragoman.families.webhook import LOCAL_URL
 from dragoman.flow.engine.delivery import Delivery
 from dragoman.flow.engine.dispatch import Dispatch
 from dragoman.flow.engine.translation.gate import Gate
-from dragoman.flow.engine.translation.pipeline import Translation
+from dragoman.flow.engine.translation.pipeline import End, Translation
 from dragoman.flow.publishing.compensation import Restoring
 from dragoman.flow.publishing.execution import Executing, Placing
 from dragoman.flow.publishing.plans import Planning
@@ -104,7 +104,14 @@ def _engine_loops(services: Services) -> list[Loop]:
         calls_per_endpoint=settings.calls_per_endpoint,
         rates=catalogue.rates(settings),
     )
-    dispatch = Dispatch(database, services.queue, keeper.owner, System(), settings.job_lease_seconds)
+    dispatch = Dispatch(
+        database,
+        services.queue,
+        keeper.owner,
+        System(),
+        settings.job_lease_seconds,
+        held_max=settings.jobs_per_process,
+    )
     translation = Translation(
         database,
         services.ledger,
@@ -123,13 +130,16 @@ def _engine_loops(services: Services) -> list[Loop]:
         claimed = await dispatch.take()
         if claimed is None:
             return 0
-        await translation.work(claimed)
+        end: End = "lost"
+        try:
+            end = await translation.work(claimed)
+        finally:
+            await dispatch.settle(claimed.job_id, done=end != "lost")
         return 1
 
     async def hint() -> int:
-        _, acknowledge, _ = await services.queue.dequeue()
-        services.workers.wake()
-        await acknowledge()
+        if await dispatch.listen():
+            services.workers.wake()
         return 1
 
     async def deliver() -> int:

@@ -33,12 +33,13 @@ from dragoman.kernel.limits import FIELDS_PER_ITEM_SETTING_MAX
 from dragoman.kernel.offload import Offload, ThreadOffload
 from dragoman.kernel.sealing import Sealer
 from dragoman.ledger.acting import Ledger
+from dragoman.model.contracts import Queue
 from dragoman.model.scopes import Workspace
-from dragoman.queues.memory import MemoryQueue
 from dragoman.store import migrate
 from dragoman.store.database import Database
 from dragoman.store.servers import Options
 from dragoman.wiring import catalogue
+from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
 from dragoman.workers import Keeper, Workers
 
@@ -56,7 +57,8 @@ class Services:
     offload: Offload
     keeper: Keeper
     completion: Completion
-    queue: MemoryQueue
+    queue: Queue
+    waking: Waking
     ledger: Ledger
     engine: LocalEngine
     admission: Admission
@@ -110,7 +112,8 @@ def assemble(
     completion = completion or Completion(
         catalogue.factories(settings, base_url), catalogue.platform(settings)
     )
-    queue = MemoryQueue()
+    woken = waking(settings, database, clock, chance)
+    queue = woken.queue
     bounds = Bounds(fields_per_item_max=FIELDS_PER_ITEM_SETTING_MAX)
     sealer = sealer_of_environment()
     acceptance = Acceptance(database, queue, completion, offload, chance, bounds, sealer)
@@ -136,6 +139,7 @@ def assemble(
         keeper=keeper,
         completion=completion,
         queue=queue,
+        waking=woken,
         ledger=ledger,
         engine=engine,
         admission=Admission(

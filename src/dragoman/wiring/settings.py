@@ -110,6 +110,17 @@ class Settings(BaseSettings):
     prepare_per_step: int = Field(default=limits.PREPARE_PER_STEP, ge=1, le=1000)
     submit_per_step: int = Field(default=limits.SUBMIT_PER_STEP, ge=1, le=100)
     pairs_max: int = Field(default=limits.PAIRS_MAX, ge=limits.PAIRS_SETTING_MIN)
+    queue: str = ""
+    """`memory` (the default), `sqs`, or `sqs://host:port` for a server of one's own."""
+    queue_backend: Literal["", "memory", "sqs"] = ""
+    """The same under another name; the two must agree."""
+    sqs_endpoint: str = ""
+    """Also read as `SQS_ENDPOINT`."""
+    sqs_region: str = ""
+    """Else as AWS's own settings say."""
+    sqs_queue_prefix: str = ""
+    sqs_poll_seconds: int = Field(default=limits.QUEUE_POLL_SECONDS, ge=1, le=limits.QUEUE_POLL_SECONDS)
+    """How long one receive waits. A process that stops waits for it."""
     executor: str = "dry-run:v1"
     admission: Literal["open", "closed"] = "open"
     group_commit: bool = False
@@ -135,6 +146,17 @@ class Settings(BaseSettings):
     def database(self) -> str:
         """The database's URL."""
         return self.database_url or f"sqlite:///{(self.state_folder / 'dragoman.sqlite').absolute()}"
+
+    @property
+    def queue_kind(self) -> str:
+        """`memory` or `sqs`."""
+        return self.queue_backend or self.queue.partition(":")[0] or "memory"
+
+    @property
+    def queue_server(self) -> str:
+        """The server that `queue` names; empty where it names none."""
+        server = self.queue.partition("://")[2].rstrip("/")
+        return f"http://{server}" if server else ""
 
     @property
     def embedded(self) -> bool:
@@ -191,5 +213,16 @@ def _refuse_unsafe(settings: Settings) -> None:
             f"call_timeout_seconds ({settings.call_timeout_seconds:g}) "
             f"and a margin of {limits.LEASE_MARGIN_SECONDS} seconds"
         )
+    _refuse_unclear_queue(settings)
     if settings.openai_endpoint and "platform" in settings.providers:
         raise SettingsError("settings openai_endpoint and providers.platform disagree; keep one of them")
+
+
+def _refuse_unclear_queue(settings: Settings) -> None:
+    queue, server = settings.queue, settings.queue_server
+    if queue not in ("", "memory", "sqs") and not queue.startswith("sqs://"):
+        raise SettingsError(f"setting queue: {queue!r} is none of memory, sqs and sqs://host:port")
+    if settings.queue_backend and queue and queue.partition(":")[0] != settings.queue_backend:
+        raise SettingsError("settings queue and queue_backend disagree; keep one of them")
+    if server and settings.sqs_endpoint and server != settings.sqs_endpoint.rstrip("/"):
+        raise SettingsError("settings queue and sqs_endpoint name different servers; keep one of them")

@@ -60,7 +60,7 @@ def token_of(told: str) -> str:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_serve_tells_its_first_token_once_and_ends_in_order(desk: Desk, number: signal.Signals) -> None:
     with serving(desk) as (url, run):
-        assert ask(f"{url}/readyz") == {"ready": True, "problems": []}
+        assert ask(f"{url}/readyz") == {"ready": True, "problems": [], "warnings": []}
         run.send_signal(number)
         first = desk.end(run)
     assert (first.code, first.out) == (0, "")

@@ -43,7 +43,7 @@ def test_readiness_says_what_is_missing_and_liveness_asks_nobody(database_url: s
 
             await house.see_worker()
             ready = await client.get("/readyz")
-            assert (ready.status_code, ready.json()) == (200, {"ready": True, "problems": []})
+            assert (ready.status_code, ready.json()) == (200, {"ready": True, "problems": [], "warnings": []})
 
             await database.run(age_workers, WORKER_SEEN_SECONDS + 1)
             assert (await client.get("/readyz")).status_code == 503

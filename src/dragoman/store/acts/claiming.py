@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dragoman.kernel.limits import JOB_STARTS_MAX, LANES_PER_CLAIM
 from dragoman.model.jobs import Claimed
 from dragoman.model.scopes import System
@@ -37,8 +39,15 @@ def release_job(tx: Tx, job_id: str, fence: int) -> None:
 
 
 def lost_jobs(tx: Tx, _system: System, limit: int) -> list[str]:
-    """Jobs that have been due for so long that the message which should have woken a worker must be lost."""
+    """Jobs that have been due for so long that the message which should have woken a worker must be lost, and
+    those whose worker vanished.
+    """
     return jobs.overdue(tx, limit)
+
+
+def jobs_waiting(tx: Tx, _system: System, ids: Sequence[str]) -> dict[str, bool]:
+    """Whether each of these jobs waits for a worker now; those that nobody knows are left out."""
+    return jobs.waiting(tx, ids)
 
 
 def wake_lanes(tx: Tx, _system: System, after: str, limit: int) -> str:

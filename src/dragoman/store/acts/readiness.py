@@ -68,6 +68,11 @@ def worker_seen(tx: Tx) -> bool:
     return seen_at is not None and seen_at >= tx.now - seconds(WORKER_SEEN_SECONDS)
 
 
+def live_engines(tx: Tx) -> list[str]:
+    """The processes with the role engine that were seen within the last 150 seconds."""
+    return tenants.workers_of(tx, "engine", tx.now - seconds(WORKER_SEEN_SECONDS))
+
+
 def overdue(tx: Tx) -> dict[str, int]:
     """Kinds of due work that nobody has taken for more than three minutes, and for how many seconds."""
     late = {}

@@ -272,14 +272,31 @@ def frozen_event(tx: Tx, job_id: str) -> bytes | None:
 
 
 def overdue(tx: Tx, limit: int) -> list[str]:
-    """Queued jobs that have been due for so long that their queue message must be lost."""
+    """Jobs of which nobody seems to know: queued ones that have been due for so long that their message must
+    be lost, and those whose worker is gone.
+    """
     lost = (
         sa.select(_JOBS.c.id)
         .where(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now - seconds(QUEUE_LOST_SECONDS))
         .order_by(_JOBS.c.next_attempt_at)
         .limit(limit)
     )
-    return [row.id for row in tx.all(lost)]
+    abandoned = sa.select(_JOBS.c.id).where(_JOBS.c.state == _WORKED, _abandoned(tx)).limit(limit)
+    return [row.id for row in (*tx.all(lost), *tx.all(abandoned))][:limit]
+
+
+def waiting(tx: Tx, ids: Sequence[str]) -> dict[str, bool]:
+    """Of the jobs that there are: whether each waits for a worker now."""
+    due = sa.or_(
+        sa.and_(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now),
+        sa.and_(_JOBS.c.state == _WORKED, _abandoned(tx)),
+    )
+    standing = sa.select(_JOBS.c.id, sa.case((due, 1), else_=0).label("due")).where(_JOBS.c.id.in_(ids))
+    return {row.id: bool(row.due) for row in tx.all(standing)}
+
+
+def _abandoned(tx: Tx) -> sa.ColumnElement[bool]:
+    return sa.or_(_JOBS.c.lease_expires_at.is_(None), _JOBS.c.lease_expires_at <= tx.now)
 
 
 def hushed(tx: Tx, limit: int) -> list[Row]:

@@ -88,6 +88,12 @@ def see_worker(tx: Tx, row: dict[str, object]) -> None:
     tx.upsert(_WORKERS, stamped, ("id",), later)
 
 
+def workers_of(tx: Tx, role: str, since: int) -> list[str]:
+    """The worker processes with a role (of several, joined by `+`) that were seen since an instant."""
+    seen = tx.all(sa.select(_WORKERS.c.id, _WORKERS.c.role).where(_WORKERS.c.last_seen_at >= since))
+    return sorted(row.id for row in seen if role in row.role.split("+"))
+
+
 def last_seen_worker(tx: Tx) -> int | None:
     """When a worker was last seen."""
     seen_at = tx.scalar(sa.select(sa.func.max(_WORKERS.c.last_seen_at)))

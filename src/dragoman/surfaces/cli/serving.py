@@ -19,6 +19,7 @@ from dragoman.model.scopes import Workspace
 from dragoman.store import migrate as migrations
 from dragoman.store.acts import access, examining
 from dragoman.surfaces.cli.report import FAILED
+from dragoman.wiring import queueing
 from dragoman.wiring.rounds import ROLES, opened
 from dragoman.wiring.services import Services
 from dragoman.wiring.settings import Settings
@@ -127,11 +128,21 @@ async def migrate(settings: Settings) -> int:
     return 0
 
 
+async def _queue_findings(services: Services) -> list[dict[str, str]]:
+    """What is wrong with the queue: it cannot be reached, or does not reach everybody."""
+    named = dict(await services.waking.warnings())
+    trouble = await services.waking.trouble()
+    if trouble is not None:
+        named[trouble.code] = trouble.message
+    return [{"problem": told, "remedy": queueing.remedy(name)} for name, told in named.items()]
+
+
 async def doctor(settings: Settings, as_json: bool) -> int:
     """What is wrong, each with what to do; exit code 3 when something is."""
     try:
         async with opened(settings, roles=()) as services:
             findings = await services.database.read(examining.findings)
+            findings += await _queue_findings(services)
     except StoreError as error:
         findings = [{"problem": error.message, "remedy": error.remedy}]
     if as_json:

@@ -58,7 +58,8 @@ class Order:
 
 async def translate(settings: Settings, asked: Asked) -> int:
     """Translate; gives the exit code."""
-    settings = settings.model_copy(update={"calls_per_process": CALLS_PER_PROCESS_TRANSLATE})
+    alone = {"calls_per_process": CALLS_PER_PROCESS_TRANSLATE, "queue": "memory", "queue_backend": ""}
+    settings = settings.model_copy(update=alone)  # it wakes its own loops; other processes find work by poll
     order = plan(settings, asked)
     async with opened(settings, base_url=asked.base_url) as services:
         admitted = await services.admission.admit_pairs(

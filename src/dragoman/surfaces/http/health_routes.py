@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
@@ -13,10 +15,11 @@ from dragoman.surfaces.web.bearer import TheServices
 
 router = APIRouter(tags=["health"])
 
-_READY = {"ready": True, "problems": []}
+_READY = {"ready": True, "problems": [], "warnings": []}
 _UNREADY = {
     "ready": False,
     "problems": [{"name": "worker_unavailable", "detail": "no worker was seen in the last 150 seconds"}],
+    "warnings": [],
 }
 
 
@@ -34,10 +37,20 @@ async def healthz() -> JSONResponse:
     },
 )
 async def readyz(services: TheServices) -> JSONResponse:
-    """Whether the database answers with this schema, a worker lives, and nothing due waits too long."""
+    """Whether database and queue answer, a worker lives, and nothing due waits too long."""
+    warnings: Mapping[str, str] = {}
     try:
-        problems = await services.database.read(readiness.problems)
+        problems = dict(await services.database.read(readiness.problems))
+        if "schema_unavailable" not in problems:
+            warnings = await services.waking.warnings()
     except StoreError as error:
         problems = {error.code: error.remedy}
-    listed = [{"name": name, "detail": detail} for name, detail in problems.items()]
-    return JSONResponse({"ready": not problems, "problems": listed}, 503 if problems else 200)
+    trouble = await services.waking.trouble()
+    if trouble is not None:
+        problems[trouble.code] = trouble.message
+    told = {"ready": not problems, "problems": _listed(problems), "warnings": _listed(warnings)}
+    return JSONResponse(told, 503 if problems else 200)
+
+
+def _listed(named: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "detail": detail} for name, detail in named.items()]

@@ -315,6 +315,7 @@ class Readiness(_Answer):
 
     ready: bool
     problems: list[Trouble]
+    warnings: list[Trouble]
 
 
 REQUESTS: tuple[type[BaseModel], ...] = (
