@@ -116,6 +116,16 @@ def rates(settings: Settings) -> Mapping[str, Rates]:
     }
 
 
+def fallbacks(settings: Settings) -> Mapping[str, Sequence[str]]:
+    """Who goes on where a provider refuses to serve. Raises `SettingsError` for a name that nobody has."""
+    known = provider_settings(settings)
+    for name, chosen in known.items():
+        for entry in chosen.fallback:
+            if entry.partition(":")[0] not in known:
+                raise SettingsError(f"setting providers.{name}.fallback: no provider {entry!r}")
+    return {name: chosen.fallback for name, chosen in known.items() if chosen.fallback}
+
+
 def credentials_missing(chosen: ProviderSettings) -> bool:
     """Whether a provider needs a key that the environment does not hold; own servers need none."""
     if chosen.identity == "managed":

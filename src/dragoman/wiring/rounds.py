@@ -123,6 +123,7 @@ def _engine_loops(services: Services) -> list[Loop]:
         lease_seconds=settings.job_lease_seconds,
         call_timeout_seconds=settings.call_timeout_seconds,
         bounds=catalogue.bounds(settings),
+        fallbacks=catalogue.fallbacks(settings),
     )
     delivery = Delivery(database, services.ledger, services.clock, keeper.owner)
 

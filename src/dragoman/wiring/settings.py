@@ -53,6 +53,8 @@ class ProviderSettings(BaseModel):
     """Azure's; the model is then the name of a deployment, and is spoken to at its own path."""
     identity: Literal["key", "managed"] = "key"
     """`managed` asks Azure under this machine's managed identity (`AZURE_CLIENT_ID`: a user-assigned one)."""
+    fallback: tuple[str, ...] = ()
+    """Who goes on where this one refuses to serve (key, money, unreachable): `name` or `name:model`."""
     keep_answers: bool = True
     """Whether a vendor that can store answers is to do so: a lost one is then found again, not paid again."""
     reply_format: Literal["schema", "object", "none"] = "schema"

@@ -137,6 +137,7 @@ class Process:
             Gate(64, **world.gates),
             System(),
             call_timeout_seconds=call_timeout_seconds,
+            fallbacks=world.fallbacks,
             bounds=world.bounds,
         )
 
@@ -161,6 +162,7 @@ class World:
     def __init__(self, database: Database, providers: Sequence[Provider]) -> None:
         self.database = database
         self.queue = MemoryQueue()
+        self.fallbacks: dict[str, tuple[str, ...]] = {}
         self.bounds: dict[str, Bounds] = {}
         self.gates: dict[str, Any] = {}
         makers = {provider.name: functools.partial(_given, provider) for provider in providers}

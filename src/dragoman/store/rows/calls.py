@@ -55,6 +55,12 @@ _ANSWER = (
     .order_by(_ATTEMPTS.c.number.desc())
     .limit(1)
 )
+_ACCOUNTS = (
+    sa.select(_EFFECTS.c.credential_ref)
+    .join(_CALLS, _CALLS.c.effect_id == _EFFECTS.c.id)
+    .where(_CALLS.c.job_id == sa.bindparam("job"))
+    .distinct()
+)
 _LAST_ORDINAL = sa.select(sa.func.max(_CALLS.c.ordinal)).where(_CALLS.c.job_id == sa.bindparam("job"))
 _CLOSE = (
     sa.update(_CALLS)
@@ -145,6 +151,11 @@ def _open(row: Row) -> OpenCall:
 def of_effect(tx: Tx, effect_id: str) -> Row | None:
     """The call whose effect this is."""
     return tx.first(_BY_EFFECT, {"effect": effect_id})
+
+
+def accounts(tx: Tx, job_id: str) -> set[str]:
+    """The accounts that the calls of a job were for."""
+    return {row.credential_ref for row in tx.all(_ACCOUNTS, {"job": job_id})}
 
 
 def last_ordinal(tx: Tx, job_id: str) -> int:

@@ -53,6 +53,12 @@ def put(tx: Tx, workspace: str, client_job_id: str, control: Control) -> bool:
     return tx.touched(decided, {"ws": workspace, "client": client_job_id}) == 1
 
 
+def pause(tx: Tx, account: str) -> Row | None:
+    """What keeps everybody from an account now, None where nothing does."""
+    here = sa.select(_PAUSES).where(_PAUSES.c.account == account, _PAUSES.c.until > tx.now)
+    return tx.first(here)
+
+
 def pause_account(tx: Tx, account: str, until: int, code: str) -> None:
     """Let nobody call an account until then; a later end that stands already stays."""
     row = {"account": account, "until": until, "code": code, "updated_at": tx.now}

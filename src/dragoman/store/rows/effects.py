@@ -6,6 +6,7 @@ exception.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -229,6 +230,15 @@ def take_over(tx: Tx, effect_id: str) -> Row | None:
     if tx.touched(lost.values(outcome="CONNECTION_UNKNOWN", completed_at=tx.now, failure_code="lease_lost")):
         move(tx, effect_id, "lose")
     return last_attempt(tx, effect_id)
+
+
+def any_doubtful(tx: Tx, effect_ids: Sequence[str]) -> bool:
+    """Whether any attempt of these effects may have been paid for, and nobody knows."""
+    doubtful = sa.select(_ATTEMPTS.c.id).where(
+        _ATTEMPTS.c.effect_id.in_(list(effect_ids)),
+        _ATTEMPTS.c.outcome.in_(sorted({ATTEMPT.initial, *ATTEMPT.groups["UNKNOWN"]})),
+    )
+    return bool(effect_ids) and tx.first(doubtful.limit(1)) is not None
 
 
 def last_attempt(tx: Tx, effect_id: str) -> Row | None:

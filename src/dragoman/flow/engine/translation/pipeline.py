@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from dragoman.content import prompting
 from dragoman.flow.engine.translation.calls import Calls
+from dragoman.flow.engine.translation.fallback import Fallback
 from dragoman.flow.engine.translation.gate import Gate
 from dragoman.flow.engine.translation.knowing import Knowing
 from dragoman.flow.engine.translation.work import JobWork
@@ -52,7 +53,8 @@ End = Status | Literal["parked", "lost"]
 class Translation:
     """Works jobs, one a call of `work`, any number side by side. `gate` is the process's one.
 
-    `bounds` are what each provider, by name, may cost a workspace in a calendar month.
+    `bounds` are what each provider, by name, may cost a workspace in a calendar month, `fallbacks` who goes
+    on where it refuses to serve.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Translation:
         call_timeout_seconds: float = CALL_TIMEOUT_SECONDS,
         offload: Offload | None = None,
         bounds: Mapping[str, Bounds] | None = None,
+        fallbacks: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._database = database
         self._providers = providers
@@ -78,6 +81,7 @@ class Translation:
         self._system = system
         self._lease_seconds = lease_seconds
         self._bounds = bounds or {}
+        self._fallback = Fallback(database, providers, fallbacks)
         self._knowing = Knowing(database, offload or InlineOffload())
         self._calls = Calls(database, ledger, chance, keeper.owner, call_timeout_seconds)
 
@@ -106,6 +110,10 @@ class Translation:
         except OutsideError as error:
             return await self._wait(claimed, loaded, error)
         except DragomanError as error:
+            if await self._fallback.hand_over(
+                claimed, loaded.job, options.provider, loaded.fields, error.code
+            ):
+                return "parked"
             return await self._finish(claimed, "failed", error.code, error.message)
         bounds = self._bounds.get(provider.name, UNBOUNDED)
         work = JobWork(claimed, loaded, provider, lease, self._chance, bounds)
@@ -166,6 +174,10 @@ class Translation:
             yield placed
 
     async def _end(self, claimed: Claimed, work: JobWork) -> End:
+        if work.open and not (work.stop and work.stop.cause == "canceled"):
+            failure, fields = (work.failure or ("",))[0], tuple(work.open.values())
+            if await self._fallback.hand_over(claimed, work.job, work.provider, fields, failure):
+                return "parked"
         if work.failure:
             return await self._finish(claimed, "failed", *work.failure)
         if not work.open:
