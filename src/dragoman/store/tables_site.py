@@ -11,7 +11,7 @@ from dragoman.machines import tables as machines
 from dragoman.store.columns import counted, failure, flag, json_text, optional, required, stamps, state, word
 from dragoman.store.portable import Bytes, Count, Hash, Id, Instant, LongText, Word, lease_columns, table
 
-_PARKED = "parked_for IN ('', 'budget', 'provider', 'unknown', 'secret', 'pair')"
+_PARKED = "parked_for IN ('', 'budget', 'provider', 'unknown', 'secret', 'pair', 'held')"
 
 
 def site_tables(metadata: sa.MetaData) -> SimpleNamespace:
@@ -78,8 +78,18 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             flag("paused"),
             optional("resume_key", Hash),  # unique while active, null once ended
             optional("push_id", Word(255)),
+            optional("scope", LongText),  # what is walked; null where pairs were named
+            optional("cursor", LongText),  # how far the walk, and a canary's sampling, came
+            optional(
+                "gaps", LongText
+            ),  # collections that could not be listed, with the reason; null for none
+            *counted("ignored_without_id", "canary_limit"),
+            optional("promotes", Id),  # the canary whose left-out pairs this one goes on with
             *counted("attempt_count"),
             optional("next_attempt_at", Instant),
+            optional("canceled_at", Instant),
+            *counted("control_revision"),  # of the newest word of its owner: pause, resume, cancel
+            optional("control_due_at", Instant),  # while the engine has not been heard to know that word
             *failure(),
             *stamps(),
             optional("completed_at", Instant),
@@ -87,7 +97,9 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             *lease_columns(),
             sa.UniqueConstraint("workspace", "actor", "request_id"),
             sa.UniqueConstraint("workspace", "resume_key"),
+            sa.UniqueConstraint("promotes"),
             sa.Index("ix_manifests_claim", "phase", "next_attempt_at"),
+            sa.Index("ix_manifests_control", "control_due_at"),
             sa.Index("ix_manifests_recent", "workspace", "updated_at"),
             sa.Index("ix_manifests_stale", "lease_expires_at"),
         ),

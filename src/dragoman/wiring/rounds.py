@@ -67,7 +67,7 @@ def loops(services: Services, roles: Sequence[str]) -> list[Loop]:
 def _site_loops(services: Services) -> list[Loop]:
     database, keeper, clock, chance = services.database, services.keeper, services.clock, services.chance
     settings, offload = services.settings, services.offload
-    enumeration = Enumeration(database, keeper, clock)
+    enumeration = Enumeration(database, keeper, clock, chance, offload, source_of)
     preparing = Preparing(
         database, keeper, clock, chance, offload, source_of, catalogue.formats(), settings.prepare_per_step
     )
@@ -90,7 +90,7 @@ def _site_loops(services: Services) -> list[Loop]:
         Loop("resubmission", submitting.resend_step),
         Loop("receipts", services.callbacks.step),
         Loop("reconciliation", reconciliation.step, limits.RECONCILE_POLL_SECONDS, woken=False),
-        Loop("cancellation", services.steering.cancellation_step),
+        Loop("steering", services.steering.telling_step),
         Loop("pairs", services.steering.free_pairs_step),
     ]
 

@@ -70,6 +70,8 @@ class Services:
     jobs: Jobs
     workers: Workers
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the process is to stop: whoever answers for long ends its answer."""
 
     def caller(self, actor: str) -> Caller:
         """Somebody of this process's own workspace."""
@@ -77,6 +79,7 @@ class Services:
 
     async def close(self) -> None:
         """Stop the loops, then let go of connections and threads."""
+        self.stopping.set()
         await self.workers.stop()
         for close in self.closers:
             await close()
@@ -145,8 +148,8 @@ def assemble(
         admission=Admission(
             database, frozen_settings(settings), source_of, workers.hint, settings.pairs_max, offload
         ),
-        steering=Steering(database, ledger, keeper.owner, workers.hint),
-        views=Views(database),
+        steering=Steering(database, ledger, keeper.owner, source_of, workers.hint, offload),
+        views=Views(database, source_of, offload),
         callbacks=callbacks,
         acceptance=acceptance,
         controls=controls,

@@ -20,10 +20,10 @@ def make_inquiries_due(tx: Tx) -> None:
     tx.touched(sa.update(tables.submissions).values(reconcile_at=tx.now))
 
 
-def make_cancels_due(tx: Tx) -> None:
-    """As if half a minute had passed for every canceled manifest that is not told everywhere."""
-    waiting = tables.manifests.c.next_attempt_at.is_not(None)
-    tx.touched(sa.update(tables.manifests).where(waiting).values(next_attempt_at=tx.now))
+def make_telling_due(tx: Tx) -> None:
+    """As if half a minute had passed for every manifest with a decision that is not told everywhere."""
+    waiting = tables.manifests.c.control_due_at.is_not(None)
+    tx.touched(sa.update(tables.manifests).where(waiting).values(control_due_at=tx.now))
 
 
 def publications_asked(tx: Tx, manifest_id: str) -> list[tuple[str, str]]:

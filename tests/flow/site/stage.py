@@ -15,6 +15,7 @@ from dragoman.flow.site.admission import Admission, Caller
 from dragoman.flow.site.callbacks import Callbacks
 from dragoman.flow.site.enumeration import Enumeration
 from dragoman.flow.site.preparation import Preparing
+from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.reconciliation import Reconciliation
 from dragoman.flow.site.steering import Steering
 from dragoman.flow.site.submission import Submitting
@@ -47,7 +48,10 @@ class Stage:
         self.keeper = Keeper(database, self.clock, "host/boot/1/1")
         ledger = Ledger(database, {"submission": Submission(self.engine)})
         self.admission = Admission(database, self.settings_of, lambda _: source, self._wake)
-        self.enumeration = Enumeration(database, self.keeper, self.clock)
+        self.enumeration = Enumeration(
+            database, self.keeper, self.clock, chance, InlineOffload(), lambda _: source,
+            page_size=limits.get("page_size", 100),
+        )  # fmt: skip
         self.preparing = Preparing(
             database, self.keeper, self.clock, chance, InlineOffload(), lambda _: source, [JsonCatalogue()],
             per_step=limits.get("prepare_per_step", 100),
@@ -58,8 +62,9 @@ class Stage:
         )  # fmt: skip
         self.callbacks = Callbacks(database, self.engine, lambda: [SECRET], "default")
         self.reconciliation = Reconciliation(database, self.engine, self.clock)
-        self.steering = Steering(database, ledger, self.keeper.owner, self._wake)
-        self.views = Views(database)
+        self.steering = Steering(database, ledger, self.keeper.owner, lambda _: source, self._wake)
+        self.promotion = Promotion(database, self._wake)
+        self.views = Views(database, lambda _: source)
 
     async def _wake(self) -> None:
         self.wakes += 1
@@ -76,7 +81,7 @@ class Stage:
     async def step_all(self) -> None:
         steps = (
             self.enumeration.step, self.preparing.step, self.submitting.step, self.submitting.resend_step,
-            self.steering.cancellation_step, self.steering.free_pairs_step,
+            self.steering.telling_step, self.steering.free_pairs_step,
         )  # fmt: skip
         while any([await step() for step in steps]):
             pass

@@ -14,8 +14,8 @@ from tests.doubles.engines import event
 from tests.flow.site.rows import (
     attempts_of,
     intent_count,
-    make_cancels_due,
     make_inquiries_due,
+    make_telling_due,
     publications_asked,
 )
 from tests.flow.site.stage import CALLER, catalogue, stage
@@ -286,12 +286,12 @@ def test_a_cancel_whose_process_died_while_it_told_the_engine_is_told_by_the_nex
                 await site.steering.cancel("default", manifest, "mia")
             assert await site.counts(manifest) == {"skipped": 3}
             site.engine.control = tell  # type: ignore[method-assign]
-            assert await site.steering.cancellation_step() == 0
-            await site.database.run(make_cancels_due)
-            assert await site.steering.cancellation_step() == 1
+            assert await site.steering.telling_step() == 0
+            await site.database.run(make_telling_due)
+            assert await site.steering.telling_step() == 1
             assert [told for told, _ in site.engine.controls] == [manifest]
-            await site.database.run(make_cancels_due)
-            assert await site.steering.cancellation_step() == 0
+            await site.database.run(make_telling_due)
+            assert await site.steering.telling_step() == 0
             outcomes = await site.database.read(attempts_of, manifest)
             assert outcomes == ["CONNECTION_UNKNOWN", "SUCCEEDED"]
 
@@ -305,18 +305,19 @@ def test_a_late_answer_to_a_cancel_leaves_the_attempt_that_followed_to_somebody(
         async with stage(database_url, DOCUMENTS) as site:
             manifest = (await site.admit(PAIRS)).manifest_id
 
-            async def begin() -> Outgoing | None:
-                told = (manifest, 1, b"{}", "host/boot/1/1")
+            async def begin() -> Outgoing | bool:
+                told = (manifest, steering.FINAL, b"{}", "host/boot/1/1")
                 return await site.database.run(steering.begin_control, "default", *told)
 
             assert await site.database.run(steering.cancel_manifest, Workspace("default"), manifest, "mia")
             first, second = await begin(), await begin()
-            assert first is not None
-            assert second is not None
-            await site.database.run(steering.record_control, first, Answer("SUCCEEDED", b"{}", 200), manifest)
+            assert isinstance(first, Outgoing)
+            assert isinstance(second, Outgoing)
+            answer = Answer("SUCCEEDED", b"{}", 200)
+            await site.database.run(steering.record_control, first, answer, manifest, steering.FINAL)
             assert await site.database.read(attempts_of, manifest) == ["ACCEPTED_LATE", "STARTED"]
-            await site.database.run(make_cancels_due)
-            assert len(await site.database.run(steering.due_cancellations, 10)) == 1
+            await site.database.run(make_telling_due)
+            assert len(await site.database.run(steering.due_decisions, 10)) == 1
 
     asyncio.run(play())
 

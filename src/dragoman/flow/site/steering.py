@@ -2,74 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from dragoman.kernel import canonical
+from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import ACTIVATE_PER_TRANSACTION, SWEEP_PAGE
+from dragoman.kernel.offload import InlineOffload, Offload
 from dragoman.ledger.acting import Ledger
+from dragoman.model.contracts import Source
 from dragoman.model.scopes import Workspace
-from dragoman.store.acts import steering, viewing
+from dragoman.store.acts import steering
 from dragoman.store.database import Database
 
-_FINAL = 2**52
-"""The revision of a cancel: later than any other, which count microseconds."""
-_CANCELED = canonical.encode({"revision": _FINAL, "paused": False, "canceled": True, "budget": None})
+_DOCUMENTS_ASKED = 1_000
+"""How many documents a source is asked about at once."""
+
+
+class Steered(NamedTuple):
+    """Whether a decision changed anything, and whether the engine is known to have heard of it."""
+
+    changed: bool
+    told: bool
 
 
 class Steering:
-    """Retry, cancel, and pairs that become free."""
+    """Retry, pause, go on, cancel, and pairs that become free."""
 
     def __init__(
-        self, database: Database, ledger: Ledger, owner: str, wake: Callable[[], Awaitable[None]]
+        self,
+        database: Database,
+        ledger: Ledger,
+        owner: str,
+        source_of: Callable[[Mapping[str, Any]], Source],
+        wake: Callable[[], Awaitable[None]],
+        offload: Offload | None = None,
     ) -> None:
         self._database = database
         self._ledger = ledger
         self._owner = owner
+        self._source_of = source_of
         self._wake = wake
+        self._offload = offload or InlineOffload()
 
     async def retry(
         self, workspace: str, manifest_id: str, actor: str, intent_ids: Sequence[str] | None = None
     ) -> int:
         """Open a new generation of retryable failures; how many. Raises `CallerError` (`nothing_to_retry`
         …).
+
+        Whether the actor may edit the documents is asked anew. One that may not be edited refuses a request
+        that names it; where all failures are meant it is left out.
         """
+        scope = Workspace(workspace)
+        found = await self._database.read(steering.retryable, scope, manifest_id, actor, intent_ids)
+        foreign = await self._foreign(actor, found)
+        if foreign and intent_ids is not None:
+            raise CallerError(f"{actor} may not edit {foreign[0]}", "forbidden", place="intent_ids")
         retried = await self._database.run(
-            steering.retry_failed, Workspace(workspace), manifest_id, actor, intent_ids
+            steering.retry_failed, scope, manifest_id, actor, intent_ids, foreign
         )
         await self._wake()
         return retried.intents
+
+    async def _foreign(self, actor: str, found: steering.Retryable) -> list[str]:
+        """The documents that this actor may not edit now."""
+        source = self._source_of(found.settings)
+        documents = list(found.documents)
+        foreign: list[str] = []
+        for start in range(0, len(documents), _DOCUMENTS_ASKED):
+            page = documents[start : start + _DOCUMENTS_ASKED]
+            rights = await self._offload.call(source.can_edit, actor, page)
+            foreign += [document for document in page if not rights.get(document, False)]
+        return foreign
+
+    async def pause(self, workspace: str, manifest_id: str, actor: str) -> Steered:
+        """Let a manifest rest: no attempt of it starts after this returns, here or, once `told`, there.
+
+        What has begun comes to its end and is kept; what waits for its turn waits on.
+        """
+        return await self._decide(steering.pause_manifest, workspace, manifest_id, actor)
+
+    async def resume(self, workspace: str, manifest_id: str, actor: str) -> Steered:
+        """Let a manifest go on where it stood."""
+        return await self._decide(steering.resume_manifest, workspace, manifest_id, actor)
 
     async def cancel(self, workspace: str, manifest_id: str, actor: str) -> bool:
         """Cancel what is open: nothing of it starts after this returns. False when it had ended before.
 
         What the engine holds ends by the engine's own event; what it finished is kept in memory.
         """
-        scope = Workspace(workspace)
-        if not await self._database.run(steering.cancel_manifest, scope, manifest_id, actor):
-            return False
-        manifest = await self._database.read(viewing.manifest_row, scope, manifest_id)
-        await self._carry_out(workspace, manifest_id, manifest.total)
-        await self._wake()
-        return True
+        return (await self._decide(steering.cancel_manifest, workspace, manifest_id, actor)).changed
 
-    async def cancellation_step(self) -> int:
-        """Carry out cancellations that a vanished process left half done; how many."""
-        due = await self._database.run(steering.due_cancellations, SWEEP_PAGE)
-        for workspace, manifest_id, total in due:
-            await self._carry_out(workspace, manifest_id, total)
+    async def telling_step(self) -> int:
+        """Carry out decisions that a vanished process left half done; how many."""
+        due = await self._database.run(steering.due_decisions, SWEEP_PAGE)
+        for decision in due:
+            await self._carry_out(decision)
         return len(due)
 
     async def free_pairs_step(self) -> int:
         """Give pairs whose holder has ended to those that wait for them; how many became due."""
         return await self._database.run(steering.free_pairs, ACTIVATE_PER_TRANSACTION)
 
-    async def _carry_out(self, workspace: str, manifest_id: str, total: int) -> None:
-        for shard in steering.shards_of(total):
-            await self._database.run(steering.cancel_shard, manifest_id, shard)
-        await self._ledger.act(
+    async def _decide(
+        self, decide: Callable[..., steering.Decision | None], workspace: str, manifest_id: str, actor: str
+    ) -> Steered:
+        decision = await self._database.run(decide, Workspace(workspace), manifest_id, actor)
+        if decision is None:
+            return Steered(changed=False, told=True)
+        told = await self._carry_out(decision)
+        await self._wake()
+        return Steered(changed=True, told=told)
+
+    async def _carry_out(self, decision: steering.Decision) -> bool:
+        """Empty the shards of a canceled manifest, and tell the engine; whether it has heard."""
+        if decision.canceled:
+            for shard in steering.shards_of(decision.total):
+                await self._database.run(steering.cancel_shard, decision.manifest_id, shard)
+        word: dict[str, object] = {
+            "revision": decision.revision,
+            "paused": decision.paused and not decision.canceled,
+            "canceled": decision.canceled,
+        }
+        body = canonical.encode(word | ({"budget": None} if decision.canceled else {}))
+        return await self._ledger.act(
             "submission",
             steering.begin_control,
-            (workspace, manifest_id, _FINAL, _CANCELED, self._owner),
+            (decision.workspace, decision.manifest_id, decision.revision, body, self._owner),
             steering.record_control,
-            (manifest_id,),
+            (decision.manifest_id, decision.revision),
         )

@@ -5,34 +5,91 @@ door.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from dragoman.kernel.clock import iso
-from dragoman.kernel.errors import CODES
-from dragoman.kernel.limits import FAILURES_PAGE, ITEMS_PAGE
+from dragoman.kernel.clock import MICROSECONDS, iso
+from dragoman.kernel.errors import CODES, DragomanError
+from dragoman.kernel.journal import logger
+from dragoman.kernel.limits import FAILURES_PAGE, ITEMS_PAGE, SCHEDULING_DELAYED_SECONDS
+from dragoman.kernel.offload import InlineOffload, Offload
+from dragoman.model.contracts import Source
 from dragoman.model.scopes import Workspace
-from dragoman.store.acts import following, publications, viewing
+from dragoman.store.acts import expanding, following, manifest_health, publications, sampling, viewing
 from dragoman.store.database import Database
 from dragoman.store.transaction import Row, Tx
 
 _MICRO = 1_000_000
+_PAGES_LOOKED_AT = 5
+
+_log = logger(__name__)
 
 
 class Views:
     """Answers questions about manifests of one workspace."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self,
+        database: Database,
+        source_of: Callable[[Mapping[str, Any]], Source],
+        offload: Offload | None = None,
+    ) -> None:
         self._database = database
+        self._source_of = source_of
+        self._offload = offload or InlineOffload()
 
-    async def status(self, workspace: str, manifest_id: str) -> dict[str, Any]:
-        """Status, counters that sum, money, timestamps and health of a manifest."""
-        return await self._database.read(_status, Workspace(workspace), manifest_id)
+    async def status(self, workspace: str, manifest_id: str, reader: str | None = None) -> dict[str, Any]:
+        """Status, counters that sum, money, timestamps and health of a manifest.
+
+        A `reader` is told of what is not in place only where it may edit the document.
+        """
+        scope = Workspace(workspace)
+        status = await self._database.read(_status, scope, manifest_id)
+        publication = status["publication"]
+        if reader is not None and publication["problems"]:
+            settings = await self._database.read(_settings, scope, manifest_id)
+            shown = await self._editable(reader, settings, publication["problems"])
+            status["publication"] = {**publication, "problems": shown}
+        return status
 
     async def failures(
-        self, workspace: str, manifest_id: str, after_ordinal: int = -1, limit: int = FAILURES_PAGE
+        self,
+        workspace: str,
+        manifest_id: str,
+        after_ordinal: int = -1,
+        limit: int = FAILURES_PAGE,
+        reader: str | None = None,
     ) -> dict[str, Any]:
-        """A page of failed intents: `items`, `next` (cursor or null), `total`."""
-        return await self._database.read(_failures, Workspace(workspace), manifest_id, after_ordinal, limit)
+        """A page of failed intents: `items`, `next` (cursor or null), `total`.
+
+        A `reader` is shown only those whose document it may edit; a source that cannot be asked shows none.
+        One answer looks at no more than so many pages, so it may be short, even empty, and still have `next`.
+        """
+        scope = Workspace(workspace)
+        page = await self._database.read(_failures, scope, manifest_id, after_ordinal, limit)
+        if reader is None or not page["items"]:
+            return page
+        settings = await self._database.read(_settings, scope, manifest_id)
+        shown = await self._editable(reader, settings, page["items"])
+        for _ in range(_PAGES_LOOKED_AT - 1):
+            if page["next"] is None or len(shown) >= limit:
+                break
+            room = limit - len(shown)
+            page = await self._database.read(_failures, scope, manifest_id, page["next"], room)
+            shown += await self._editable(reader, settings, page["items"])
+        return {**page, "items": shown}
+
+    async def _editable(
+        self, reader: str, settings: Mapping[str, Any], items: list[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        documents = sorted({item["document"] for item in items})
+        source = self._source_of(settings)
+        try:
+            rights = await self._offload.call(source.can_edit, reader, documents)
+        except DragomanError as error:
+            _log.warning("rights could not be asked for", code=error.code, reason=error.message)
+            return []
+        return [item for item in items if rights.get(item["document"], False)]
 
     async def results(
         self, workspace: str, manifest_id: str, after_ordinal: int = -1, limit: int = ITEMS_PAGE
@@ -63,6 +120,11 @@ class Views:
         return await self._database.read(following.written_targets, Workspace(workspace), manifest_id)
 
 
+def _settings(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
+    settings: dict[str, Any] = json.loads(viewing.manifest_row(tx, scope, manifest_id).settings)
+    return settings
+
+
 def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
     manifest = viewing.manifest_row(tx, scope, manifest_id)
     numbers = viewing.counts(tx, manifest)
@@ -72,15 +134,32 @@ def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
         "manifest_id": manifest.id,
         "status": viewing.derived_status(manifest, numbers),
         "total_known": bool(manifest.total_known),
+        "enumeration": expanding.enumeration_of(manifest),
+        "canary": sampling.canary_of(tx, manifest),
         "counts": numbers,
         "retryable_failed": retryable,
         "fields": split,
         "cost": _cost(tx, scope, manifest.id, split),
         "publication": publications.publication_of(tx, scope, manifest.id),
+        "health": _health(tx, manifest),
         "created_at": iso(manifest.created_at),
         "updated_at": iso(manifest.updated_at),
         "completed_at": iso(manifest.completed_at),
         "last_error": manifest.error_code,
+    }
+
+
+def _health(tx: Tx, manifest: Row) -> dict[str, Any]:
+    found = manifest_health.health(tx, manifest)
+    waited_seconds = 0 if found.oldest_due_at is None else (tx.now - found.oldest_due_at) // MICROSECONDS
+    error = {"code": found.error_code, "message": found.error_message}
+    return {
+        "next_due_at": iso(found.next_due_at),
+        "oldest_due_at": iso(found.oldest_due_at),
+        "scheduling_delayed": waited_seconds > SCHEDULING_DELAYED_SECONDS,
+        "stale_claims": found.stale_claims,
+        "engine_told": manifest.control_due_at is None,
+        "last_error": error if found.error_code else None,
     }
 
 
@@ -164,6 +243,8 @@ def _waiting(tx: Tx, scope: Workspace, manifest_id: str, after_ordinal: int, lim
     for row in rows:
         job = jobs.get(row.remote_job_id or "")
         reason = job.parked_for if job is not None else row.parked_for
+        if manifest.paused:
+            reason = "resume"
         due = job.next_attempt_at if job is not None else row.next_attempt_at
         waiting.append(
             {

@@ -137,6 +137,9 @@ def start_step(
     Raises `LeaseLost` when the command is no longer ours: then nothing is written and nothing may be called.
     """
     held = _held(tx, command)
+    halted = _halted(tx, command, held, step)
+    if halted is not None:
+        return halted
     executions.move_step(tx, command.execution_id, step.ordinal, "start")
     if order.snapshot is not None:
         snapshots.keep(tx, command.workspace, step.key, step.planned.target, order.snapshot)
@@ -161,6 +164,29 @@ def start_step(
     executions.count_attempt(tx, command.execution_id, step.ordinal, effect.id)
     executions.renew(tx, command.id, command.fence, lease_seconds)
     return outgoing
+
+
+def _halted(tx: Tx, command: Command, held: Row, step: Step) -> Verdict | None:
+    """What the manifest's owner has said meanwhile: it rests, or what was planned before a cancel ends here.
+
+    A step that an earlier delivery began goes on after a cancel: it may be in place, and nobody has seen it.
+    """
+    said = manifests.word_of(tx, command.manifest_id) if command.direction == "forward" else None
+    if said is None:
+        return None
+    planned_at = executions.of_command(tx, command.execution_id).created_at
+    if said.canceled_at is not None:
+        if planned_at > said.canceled_at or snapshots.find(tx, step.key) is not None:
+            return None
+        executions.finish(tx, held, "fail", "canceled", "the manifest was canceled")
+        return "refused"
+    if not said.paused:
+        return None
+    deliveries = max(0, held.deliveries_without_progress - 1)
+    executions.put_back(
+        tx, held, tx.now + clock.seconds(PUBLISH_POLL_SECONDS), deliveries_without_progress=deliveries
+    )
+    return "raced"
 
 
 def _identity(command: Command, step: Step) -> EffectIdentity:

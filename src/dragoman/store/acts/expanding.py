@@ -1,14 +1,24 @@
-"""Transactions of enumeration: a manifest is claimed, its pairs become intents, its end is written down."""
+"""Transactions of enumeration: a manifest is claimed, what was asked for becomes intents, its end is written.
+
+The lease's fence and the cursor stand in every one of them. Only the holder of the fence makes intents, so
+their ordinals are dense, and a page that is walked twice makes nothing twice.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from dragoman.kernel.errors import LeaseLost
-from dragoman.kernel.limits import SHARD_INTENTS, SHARD_LEASE_SECONDS
+from dragoman.kernel.clock import seconds
+from dragoman.kernel.errors import LeaseLost, sanitize
+from dragoman.kernel.limits import ENUMERATION_LEASE_SECONDS, LIST_FAILURES_MAX, SHARD_INTENTS
+from dragoman.model.walks import Met, Place
 from dragoman.store import leases
+from dragoman.store.columns import is_set
 from dragoman.store.rows import intents, manifests, shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
@@ -17,25 +27,35 @@ _MANIFESTS = tables.manifests
 
 
 class Expansion(NamedTuple):
-    """How far the pairs of a manifest are expanded."""
+    """How far the pairs of a manifest are expanded. `canary` says that a sample is to be chosen now."""
 
     expanded: int
     total: int
+    canary: bool = False
+
+
+class Recorded(NamedTuple):
+    """What became of a page. `halted`: somebody paused the manifest; the lease is given back."""
+
+    made: int
+    halted: bool = False
 
 
 def claim_enumerating_manifest(tx: Tx, owner: str) -> Row | None:
-    """The next manifest whose pairs are not all expanded, leased."""
+    """The next manifest whose enumeration is open, neither canceled nor paused, leased."""
     claimed = leases.claim(
         tx,
         _MANIFESTS,
         ready=sa.and_(
             _MANIFESTS.c.phase == "enumerating",
             _MANIFESTS.c.next_attempt_at <= tx.now,
+            sa.not_(is_set(_MANIFESTS.c.paused)),
+            sa.not_(is_set(_MANIFESTS.c.canceled)),
         ),
         order=[_MANIFESTS.c.next_attempt_at, _MANIFESTS.c.id],
         limit=1,
         owner=owner,
-        lease_seconds=SHARD_LEASE_SECONDS,
+        lease_seconds=ENUMERATION_LEASE_SECONDS,
     )
     return claimed[0] if claimed else None
 
@@ -45,31 +65,145 @@ def expand_next_pairs(tx: Tx, manifest_id: str, fence: int, limit: int) -> Expan
 
     Raises `LeaseLost` under a stale fence. Repeating it makes nothing twice: the ordinals tell what is there.
     """
-    manifest = tx.first(
-        sa.select(_MANIFESTS).where(leases.held(_MANIFESTS, (manifest_id,), fence)).with_for_update()
-    )
-    if manifest is None or manifest.phase != "enumerating":
-        raise LeaseLost(f"manifest {manifest_id} is enumerated by somebody else")
     start = intents.last_ordinal(tx, manifest_id) + 1
-    room = SHARD_INTENTS - start % SHARD_INTENTS
-    pairs = manifests.pairs_from(tx, manifest_id, start, min(limit, room))
+    shard = start // SHARD_INTENTS
+    manifest = _hold(tx, manifest_id, fence, [shard])
+    if manifest.paused:
+        _rest(tx, manifest_id, fence)
+        return Expansion(manifest.total, manifest.total)
+    room = min(limit, SHARD_INTENTS - start % SHARD_INTENTS)
+    place = Place.parse(manifest.cursor)
+    if manifest.promotes:
+        rows = intents.left_out_after(tx, manifest.promotes, place.item - 1, room)
+        pairs = [(start + index, row.document, row.locale) for index, row in enumerate(rows)]
+        place = replace(place, item=rows[-1].ordinal + 1 if rows else place.item)
+    else:
+        pairs = manifests.pairs_from(tx, manifest_id, start, room)
     if pairs:
-        shard = start // SHARD_INTENTS
-        shards.ensure(tx, manifest.workspace, manifest_id, shard)
         intents.insert_pairs(tx, manifest, pairs)
         shards.recount(tx, manifest_id, [shard])
     expanded = start + len(pairs)
-    if expanded >= manifest.total:
-        _open(tx, manifest_id, fence)
-        shards.end_manifest(tx, manifest_id)
-    return Expansion(expanded, manifest.total)
+    ended = expanded >= manifest.total
+    if ended and manifest.canary_limit:
+        place = Place("canary")
+    if manifest.promotes or place.phase == "canary":
+        manifests.change(tx, manifest_id, cursor=place.text)
+    if ended and not manifest.canary_limit:
+        _open(tx, manifest, fence, place)
+    return Expansion(expanded, manifest.total, ended and bool(manifest.canary_limit))
 
 
-def _open(tx: Tx, manifest_id: str, fence: int) -> None:
-    values = {"phase": "open", "next_attempt_at": None, "updated_at": tx.now}
-    leases.release(tx, _MANIFESTS, (manifest_id,), fence, values)
+def record_walk(
+    tx: Tx, manifest_id: str, fence: int, met: Sequence[Met], place: Place, nameless: int = 0
+) -> Recorded:
+    """Make intents of what a walk met (at most 100 at a time) and move the cursor to `place`, in one.
+
+    A pair that has its intent is passed over. At `done` the total is fixed and the lease goes. Raises
+    `LeaseLost` under a stale fence, and where the manifest was canceled meanwhile.
+    """
+    fresh = intents.unknown_pairs(tx, manifest_id, met) if met else []
+    start = intents.last_ordinal(tx, manifest_id) + 1
+    touched = sorted({(start + index) // SHARD_INTENTS for index in range(len(fresh))})
+    manifest = _hold(tx, manifest_id, fence, touched)
+    if manifest.paused:
+        _rest(tx, manifest_id, fence)
+        return Recorded(0, halted=True)
+    intents.insert_pairs(
+        tx, manifest, [(start + index, pair.document, pair.locale) for index, pair in enumerate(fresh)]
+    )
+    intents.refuse_met(tx, manifest_id, [pair for pair in fresh if pair.code])
+    manifests.change(
+        tx,
+        manifest_id,
+        cursor=place.text,
+        total=start + len(fresh),
+        attempt_count=0,
+        error_code=None,
+        error_message=None,
+        ignored_without_id=manifest.ignored_without_id + nameless,
+    )
+    shards.recount(tx, manifest_id, touched)
+    if place.phase == "done":
+        _open(tx, manifest, fence, place)
+    return Recorded(len(fresh))
+
+
+def record_listing_failure(
+    tx: Tx,
+    manifest_id: str,
+    fence: int,
+    collection: str,
+    code: str,
+    message: str,
+    after: Place,
+    jitter: float,
+) -> bool:
+    """Keep the cursor and try again later; True when this collection is given up and the walk goes on.
+
+    Given up are listings that failed five times in a row, and what the source says it does not have. Then
+    the collection is written down as a gap, with the reason, and the cursor moves to `after`; where documents
+    were asked for by name (no `collection`), nothing is written, and the caller makes failures of them.
+    Raises `LeaseLost` under a stale fence.
+    """
+    manifest = _hold(tx, manifest_id, fence, [])
+    attempt = manifest.attempt_count + 1
+    said = {"error_code": code, "error_message": sanitize(message)[:500]}
+    if code == "source_unavailable" and attempt < LIST_FAILURES_MAX:
+        delay = seconds(intents.retry_delay_seconds(attempt, jitter))
+        _rest(tx, manifest_id, fence, attempt_count=attempt, next_attempt_at=tx.now + delay, **said)
+        return False
+    if not collection:
+        return True
+    gaps = json.loads(manifest.gaps or "[]")
+    gaps.append({"collection": collection, "code": code, "message": said["error_message"]})
+    told = json.dumps(gaps, ensure_ascii=False)
+    manifests.change(tx, manifest_id, gaps=told, cursor=after.text, attempt_count=0, **said)
+    if after.phase == "done":
+        _open(tx, manifest, fence, after)
+    return True
 
 
 def rest_enumeration(tx: Tx, manifest_id: str, fence: int) -> None:
     """Hand a manifest on when the step's time is over."""
-    leases.release(tx, _MANIFESTS, (manifest_id,), fence, {"updated_at": tx.now})
+    _rest(tx, manifest_id, fence)
+
+
+def _rest(tx: Tx, manifest_id: str, fence: int, **values: object) -> None:
+    leases.release(tx, _MANIFESTS, (manifest_id,), fence, {"updated_at": tx.now, **values})
+
+
+def _hold(tx: Tx, manifest_id: str, fence: int, touched: Sequence[int]) -> Row:
+    """The manifest, locked behind the shards that are about to grow. Raises `LeaseLost`."""
+    for shard in touched:
+        workspace = tx.scalar(sa.select(_MANIFESTS.c.workspace).where(_MANIFESTS.c.id == manifest_id))
+        shards.ensure(tx, str(workspace), manifest_id, shard)
+    manifest = tx.first(
+        sa.select(_MANIFESTS).where(leases.held(_MANIFESTS, (manifest_id,), fence)).with_for_update()
+    )
+    if manifest is None or manifest.phase != "enumerating" or manifest.canceled:
+        raise LeaseLost(f"manifest {manifest_id} is enumerated by somebody else")
+    return manifest
+
+
+def _open(tx: Tx, manifest: Row, fence: int, place: Place) -> None:
+    """End the enumeration: the total is what rows say, the lease goes, and no intents at all is an end."""
+    known = {} if manifest.total_known else {"total": intents.last_ordinal(tx, manifest.id) + 1}
+    values = {
+        "phase": "open",
+        "next_attempt_at": None,
+        "updated_at": tx.now,
+        "total_known": True,
+        "cursor": replace(place, phase="done").text,
+        **known,
+    }
+    leases.release(tx, _MANIFESTS, (manifest.id,), fence, values)
+    shards.end_manifest(tx, manifest.id)
+
+
+def enumeration_of(manifest: Row) -> dict[str, Any]:
+    """How far the enumeration is, and what it could not list: for who looks at the status."""
+    return {
+        "phase": Place.parse(manifest.cursor).phase if manifest.phase == "enumerating" else "done",
+        "ignored_without_id": manifest.ignored_without_id,
+        "unavailable": json.loads(manifest.gaps or "[]"),
+    }

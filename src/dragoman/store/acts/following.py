@@ -24,8 +24,11 @@ def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
     """The earliest instant at which something of a manifest moves by itself; None where nothing will.
 
     Work that another live process holds is due when its lease would end. What waits for a pair moves with
-    the manifest that has it.
+    the manifest that has it; what its owner paused moves when its owner says so.
     """
+    manifest = manifests.find(tx, scope, manifest_id)
+    if manifest is not None and manifest.paused:
+        return None if manifest.control_due_at is None else int(manifest.control_due_at)
     ids = [manifest_id, *_holders(tx, manifest_id)]
     job_ids = sa.select(_JOBS.c.id).where(_JOBS.c.workspace == scope.id, _JOBS.c.client_job_id.in_(ids))
     runs = sa.select(_EXECUTIONS.c.id).where(_EXECUTIONS.c.manifest_id.in_(ids))

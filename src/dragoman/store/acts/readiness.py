@@ -8,22 +8,34 @@ from dragoman.kernel.clock import MICROSECONDS, seconds
 from dragoman.kernel.limits import OLDEST_DUE_SECONDS, WORKER_SEEN_SECONDS
 from dragoman.machines import tables as machines
 from dragoman.store import revisions
+from dragoman.store.columns import is_set
 from dragoman.store.rows import tenants, versions
 from dragoman.store.schema import engine, publishing, site
 from dragoman.store.transaction import Tx
 
-_SHARDS = site.shards
+_MANIFESTS, _SHARDS, _SUBMISSIONS = site.manifests, site.shards, site.submissions
+
+
+def _moves(manifest_id: sa.Column[str]) -> sa.ColumnElement[bool]:
+    """Work of a manifest that its owner paused waits for its owner, and for nobody else."""
+    paused = _MANIFESTS.alias("paused")
+    return ~sa.select(paused.c.id).where(paused.c.id == manifest_id, is_set(paused.c.paused)).exists()
+
+
 _DUE = {
     "manifests": (
-        site.manifests,
-        site.manifests.c.phase.in_(sorted(machines.MANIFEST.open)),
+        _MANIFESTS,
+        sa.and_(_MANIFESTS.c.phase.in_(sorted(machines.MANIFEST.open)), ~is_set(_MANIFESTS.c.paused)),
         "next_attempt_at",
     ),
-    "preparation": (_SHARDS, sa.true(), "prepare_due_at"),
-    "submission": (_SHARDS, sa.true(), "submit_due_at"),
+    "steering": (_MANIFESTS, sa.true(), "control_due_at"),
+    "preparation": (_SHARDS, _moves(_SHARDS.c.manifest_id), "prepare_due_at"),
+    "submission": (_SHARDS, _moves(_SHARDS.c.manifest_id), "submit_due_at"),
     "resending": (
-        site.submissions,
-        site.submissions.c.state.in_(sorted(machines.SUBMISSION.open)),
+        _SUBMISSIONS,
+        sa.and_(
+            _SUBMISSIONS.c.state.in_(sorted(machines.SUBMISSION.open)), _moves(_SUBMISSIONS.c.manifest_id)
+        ),
         "next_attempt_at",
     ),
     "jobs": (engine.jobs, engine.jobs.c.state.in_(sorted(machines.JOB.open)), "next_attempt_at"),
@@ -78,7 +90,8 @@ def overdue(tx: Tx) -> dict[str, int]:
     late = {}
     for kind, (table, waits, column) in _DUE.items():
         nobody = sa.or_(table.c.lease_expires_at.is_(None), table.c.lease_expires_at <= tx.now)
-        oldest = tx.scalar(sa.select(sa.func.min(table.c[column])).where(waits, nobody))
-        if oldest is not None and oldest < tx.now - seconds(OLDEST_DUE_SECONDS):
+        is_late = table.c[column] < tx.now - seconds(OLDEST_DUE_SECONDS)
+        oldest = tx.scalar(sa.select(sa.func.min(table.c[column])).where(waits, nobody, is_late))
+        if oldest is not None:
             late[kind] = (tx.now - oldest) // MICROSECONDS
     return late

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -11,9 +12,9 @@ from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import sha256
 from dragoman.kernel.limits import CONTROL_SECONDS, GENERATIONS_MAX, RETRY_FIRST_SECONDS, SHARD_INTENTS
-from dragoman.machines.tables import INTENT, SUBMISSION
+from dragoman.machines.tables import INTENT, MANIFEST, SUBMISSION
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
-from dragoman.model.scopes import Scope
+from dragoman.model.scopes import Scope, Workspace
 from dragoman.store.columns import is_set
 from dragoman.store.rows import effects, history, intents, manifests, requests, shards
 from dragoman.store.schema import site as tables
@@ -23,30 +24,68 @@ _INTENTS, _SUBMISSIONS = tables.intents, tables.submissions
 _SHARDS, _MANIFESTS = tables.shards, tables.manifests
 
 
+FINAL = 2**52
+"""The revision of a cancel: later than any other, which count microseconds."""
+
+
+class Decision(NamedTuple):
+    """What the owner of a manifest decided, as the engine and the shards are to hear it."""
+
+    workspace: str
+    manifest_id: str
+    total: int
+    revision: int
+    paused: bool
+    canceled: bool
+
+
 class Retried(NamedTuple):
     """How many intents got a new generation."""
 
     intents: int
 
 
-def retry_failed(
+class Retryable(NamedTuple):
+    """What a retry would take: the settings that name the source, and the distinct documents."""
+
+    settings: dict[str, Any]
+    documents: tuple[str, ...]
+
+
+def retryable(
     tx: Tx, scope: Scope, manifest_id: str, actor: str, intent_ids: Sequence[str] | None
+) -> Retryable:
+    """The documents whose failures a retry would open again. Raises `CallerError` as the retry does."""
+    manifest = _owned(tx, scope, manifest_id, actor)
+    chosen = _retryable(tx, manifest_id, intent_ids)
+    return Retryable(json.loads(manifest.settings), tuple(sorted({row.document for row in chosen})))
+
+
+def retry_failed(
+    tx: Tx,
+    scope: Scope,
+    manifest_id: str,
+    actor: str,
+    intent_ids: Sequence[str] | None,
+    but_not: Sequence[str] = (),
 ) -> Retried:
-    """Open a new generation of retryable failures: those named, or all of them.
+    """Open a new generation of retryable failures, those named or all of them, `but_not` of these documents.
 
     Raises `CallerError`: `not_found`, `not_owner`, `invalid_request` for a foreign intent,
     `nothing_to_retry`.
     """
     manifest = _owned(tx, scope, manifest_id, actor)
-    chosen = _retryable(tx, manifest_id, intent_ids)
-    if not chosen:
+    left_out = set(but_not)
+    chosen = [row for row in _retryable(tx, manifest_id, intent_ids) if row.document not in left_out]
+    relisted = manifests.relisting(tx, manifest) if intent_ids is None else {}
+    if not (chosen or relisted):
         raise CallerError(f"nothing in manifest {manifest_id} can be retried", "nothing_to_retry")
     touched = {row.shard for row in chosen}
     shards.lock(tx, manifest_id, touched)
     for row in chosen:
         _reopen(tx, row)
     history.of_intents(tx, chosen, "retry", "pending")
-    manifests.change(tx, manifest_id, phase="open", completed_at=None)
+    manifests.change(tx, manifest_id, **{"phase": "open", "completed_at": None, **relisted})
     shards.recount(tx, manifest_id, touched)
     _audit(tx, manifest, actor, "retry")
     return Retried(len(chosen))
@@ -101,59 +140,90 @@ def _reopen(tx: Tx, row: Row) -> None:
     )
 
 
-def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> bool:
-    """Write down that a manifest is canceled: from this commit on nothing of it starts. False when it has
+def pause_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decision | None:
+    """Write down that a manifest rests: from this commit on nothing of it starts here.
+
+    None where that is known everywhere already, and where it has ended or is canceled. Its shards are taken
+    from whoever works them: what they were about to begin is begun after the pause.
+    """
+    return _decide_pause(tx, _owned(tx, scope, manifest_id, actor), actor, "pause")
+
+
+def resume_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decision | None:
+    """Write down that a manifest goes on; None where it does so already, and where it has ended."""
+    return _decide_pause(tx, _owned(tx, scope, manifest_id, actor), actor, "resume")
+
+
+def _decide_pause(tx: Tx, manifest: Row, actor: str, action: str) -> Decision | None:
+    wanted = action == "pause"
+    shards.take_over(tx, manifest.id)
+    applies = (
+        _MANIFESTS.c.phase.in_(sorted(MANIFEST.open)),
+        ~is_set(_MANIFESTS.c.canceled),
+        ~is_set(_MANIFESTS.c.paused) if wanted else is_set(_MANIFESTS.c.paused),
+    )
+    if manifests.decide(tx, manifest.id, *applies, due_at=_tell_at(tx), paused=wanted):
+        _audit(tx, manifest, actor, action)
+    standing = manifests.find(tx, scope=Workspace(manifest.workspace), manifest_id=manifest.id)
+    if standing is None or standing.control_due_at is None or bool(standing.paused) != wanted:
+        return None
+    return _decision(standing)
+
+
+def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decision | None:
+    """Write down that a manifest is canceled: from this commit on nothing of it starts. None when it has
     ended.
 
     What waits to be published is left; its results are kept, and a person may ask for them.
     """
     manifest = _owned(tx, scope, manifest_id, actor)
     if manifest.phase == "ended" or manifest.canceled:
-        return False
+        return None
     expanded = intents.last_ordinal(tx, manifest_id) + 1
-    manifests.change(
+    manifests.decide(
         tx,
         manifest_id,
+        due_at=_tell_at(tx),
+        control_revision=FINAL,
         canceled=True,
+        canceled_at=tx.now,
         phase="open",
         total=expanded,
         total_known=True,
-        next_attempt_at=tx.now + seconds(RETRY_FIRST_SECONDS),  # should its teller die before it has told all
-        fence=_MANIFESTS.c.fence + 1,
-        lease_owner=None,
-        lease_expires_at=None,
+        next_attempt_at=None,
     )
     requests.end_open(tx, manifest.workspace, manifest_id, "canceled")
     _audit(tx, manifest, actor, "cancel")
     shards.end_manifest(tx, manifest_id)
-    return True
+    return Decision(manifest.workspace, manifest_id, expanded, FINAL, bool(manifest.paused), canceled=True)
 
 
-def due_cancellations(tx: Tx, limit: int) -> list[tuple[str, str, int]]:
-    """Canceled manifests whose shards and engine are not all told yet: (workspace, manifest, total).
+def due_decisions(tx: Tx, limit: int) -> list[Decision]:
+    """Decisions that are not carried out everywhere yet: shards to be emptied, or an engine to be told.
 
-    One that has ended meanwhile is told all the same: somebody may have begun to, and died. Telling twice is
-    harmless, so there is no lease: each only gets its next turn half a minute from now.
+    One whose manifest has ended meanwhile is told all the same: somebody may have begun to, and died. Telling
+    twice is harmless, so there is no lease: each only gets its next turn half a minute from now.
     """
-    rows = [row for phase in ("open", "ended") for row in _untold(tx, phase, limit)]
+    rows = manifests.untold(tx, limit)
     for row in rows:
-        manifests.change(tx, row.id, next_attempt_at=tx.now + seconds(RETRY_FIRST_SECONDS))
-    return [(row.workspace, row.id, row.total) for row in rows]
+        manifests.change(tx, row.id, control_due_at=_tell_at(tx))
+    return [_decision(row) for row in rows]
 
 
-def _untold(tx: Tx, phase: str, limit: int) -> list[Row]:
-    where = (
-        _MANIFESTS.c.phase == phase,
-        _MANIFESTS.c.next_attempt_at <= tx.now,
-        is_set(_MANIFESTS.c.canceled),
-    )
-    return tx.all(sa.select(_MANIFESTS).where(*where).order_by(_MANIFESTS.c.next_attempt_at).limit(limit))
+def _decision(row: Row) -> Decision:
+    paused, canceled = bool(row.paused), bool(row.canceled)
+    return Decision(row.workspace, row.id, row.total, row.control_revision, paused, canceled)
+
+
+def _tell_at(tx: Tx) -> int:
+    """When somebody else tells it, should its teller die."""
+    return tx.now + seconds(RETRY_FIRST_SECONDS)
 
 
 def begin_control(
     tx: Tx, workspace: str, manifest_id: str, revision: int, body: bytes, owner: str
-) -> Outgoing | None:
-    """Begin telling the engine what was decided for a manifest; None where it has been told."""
+) -> Outgoing | bool:
+    """Begin telling the engine what was decided for a manifest; else whether it has been told."""
     effect = effects.ensure(
         tx,
         EffectIdentity(
@@ -170,10 +240,17 @@ def begin_control(
     )
     effects.take_over(tx, effect.id)
     plan = AttemptPlan("engine", owner, 0, CONTROL_SECONDS, sha256(body))
-    return effects.start(tx, effect, plan, body, {"kind": "control", "client_job_id": manifest_id})
+    outgoing = effects.start(tx, effect, plan, body, {"kind": "control", "client_job_id": manifest_id})
+    if outgoing is not None:
+        return outgoing
+    standing = effects.find(tx, effect.id)
+    if standing is None or standing.state != "SUCCEEDED":
+        return False
+    manifests.told(tx, manifest_id, revision)
+    return True
 
 
-def record_control(tx: Tx, outgoing: Outgoing, answer: Answer, manifest_id: str) -> bool:
+def record_control(tx: Tx, outgoing: Outgoing, answer: Answer, manifest_id: str, revision: int) -> bool:
     """Record the engine's word on a control; True when it has it. Told is told: nothing is due any more.
 
     An answer that comes late leaves it due: another attempt is under way, and must come to its end.
@@ -183,7 +260,7 @@ def record_control(tx: Tx, outgoing: Outgoing, answer: Answer, manifest_id: str)
     if not settled.late:
         effects.move(tx, outgoing.effect_id, effects.event_of(answer))
         if told:
-            manifests.change(tx, manifest_id, next_attempt_at=None)
+            manifests.told(tx, manifest_id, revision)
     return told
 
 

@@ -62,6 +62,8 @@ def persist_submissions(
     written.
     """
     claims.hold_shard(tx, work.manifest_id, work.shard, work.fence)
+    if manifests.is_paused(tx, work.manifest_id):
+        raise LeaseLost(f"manifest {work.manifest_id} is paused")
     intents.move(tx, moved, "source_moved", prepared=None, key_map=None, next_attempt_at=tx.now)
     begun = [_persist(tx, work, draft, owner) for draft in drafts]
     shards.recount(tx, work.manifest_id, [work.shard])
@@ -132,6 +134,9 @@ def begin_due_sends(tx: Tx, owner: str, limit: int) -> list[tuple[SendTicket, Ou
     """
     begun = []
     for row in submissions.claim(tx, owner, limit):
+        if manifests.is_paused(tx, row.manifest_id):  # in this very moment
+            submissions.finish_sending(tx, row.id, row.fence, "retry_wait", next_attempt_at=tx.now)
+            continue
         outgoing = _begin(
             tx, row.workspace, row.id, row.manifest_id, row.fingerprint, row.body, owner, row.fence
         )

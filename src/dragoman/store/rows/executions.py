@@ -379,7 +379,8 @@ def not_in_place(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[R
     """Newest steps of intents that ended badly, whose end nobody knows, or that were never run."""
     steps, latest = _latest(workspace, manifest_id)
     bad = steps.c.state.in_(["FAILED", "CONFLICT", "UNKNOWN"])
-    not_run = sa.and_(steps.c.state == STEP.initial, _EXECUTIONS.c.state == "FAILED")
+    why = sa.func.coalesce(_EXECUTIONS.c.error_code, "")  # who cancels wants nothing more of it
+    not_run = sa.and_(steps.c.state == STEP.initial, _EXECUTIONS.c.state == "FAILED", why != "canceled")
     return _with_plans(tx, steps, latest, sa.or_(bad, not_run), limit)
 
 

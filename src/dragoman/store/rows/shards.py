@@ -36,9 +36,6 @@ _RETRYABLE = sa.select(sa.func.count()).where(
     is_set(_INTENTS.c.retryable),
 )
 
-_STILL_TO_TELL = sa.case((is_set(_MANIFESTS.c.canceled), _MANIFESTS.c.next_attempt_at), else_=sa.null())
-"""A canceled manifest that ends stays due until the engine has heard of it."""
-
 
 def lock(tx: Tx, manifest_id: str, shards: Iterable[int]) -> None:
     """Lock these shards of one manifest, in ascending order."""
@@ -49,6 +46,14 @@ def lock(tx: Tx, manifest_id: str, shards: Iterable[int]) -> None:
         .order_by(_SHARDS.c.shard)
         .with_for_update()
     )
+
+
+def take_over(tx: Tx, manifest_id: str) -> None:
+    """Lock all shards of a manifest and take them from whoever works them: what they hold counts no more."""
+    mine = _SHARDS.c.manifest_id == manifest_id
+    tx.all(sa.select(_SHARDS.c.shard).where(mine).order_by(_SHARDS.c.shard).with_for_update())
+    taken = sa.update(_SHARDS).where(mine)
+    tx.touched(taken.values(fence=_SHARDS.c.fence + 1, lease_owner=None, lease_expires_at=None))
 
 
 def ensure(tx: Tx, workspace: str, manifest_id: str, shard: int) -> None:
@@ -130,7 +135,7 @@ def end_manifest(tx: Tx, manifest_id: str) -> bool:
             completed_at=tx.now,
             updated_at=tx.now,
             resume_key=None,
-            next_attempt_at=_STILL_TO_TELL,
+            next_attempt_at=None,
         )
     )
     return tx.touched(ended) == 1

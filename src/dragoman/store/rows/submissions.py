@@ -16,10 +16,11 @@ from dragoman.kernel.limits import RECONCILE_AGE_SECONDS, SUBMISSION_LEASE_SECON
 from dragoman.machines.tables import SUBMISSION
 from dragoman.model.intents import SubmissionDraft
 from dragoman.store import leases
+from dragoman.store.columns import is_set
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
-_SUBMISSIONS, _LINKS = tables.submissions, tables.submission_intents
+_SUBMISSIONS, _LINKS, _MANIFESTS = tables.submissions, tables.submission_intents, tables.manifests
 
 
 def insert(tx: Tx, workspace: str, manifest_id: str, draft: SubmissionDraft, owner: str) -> None:
@@ -55,12 +56,17 @@ def insert(tx: Tx, workspace: str, manifest_id: str, draft: SubmissionDraft, own
 
 
 def claim(tx: Tx, owner: str, limit: int) -> list[Row]:
-    """Take submissions to be sent: due ones, and those whose sender is gone."""
+    """Take submissions to be sent: due ones, and those whose sender is gone; of no manifest that rests."""
+    rests = sa.select(_MANIFESTS.c.id).where(
+        _MANIFESTS.c.id == _SUBMISSIONS.c.manifest_id, is_set(_MANIFESTS.c.paused)
+    )
     return leases.claim(
         tx,
         _SUBMISSIONS,
         ready=sa.and_(
-            _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open)), _SUBMISSIONS.c.next_attempt_at <= tx.now
+            _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open)),
+            _SUBMISSIONS.c.next_attempt_at <= tx.now,
+            ~rests.exists(),
         ),
         order=[_SUBMISSIONS.c.next_attempt_at, _SUBMISSIONS.c.id],
         limit=limit,

@@ -187,6 +187,31 @@ def _add_manifest_commands(cli: typer.Typer) -> None:
         run(lambda settings: steering.cancel(settings, manifest, as_json), as_json, database_url=db)
 
     @cli.command()
+    def pause(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
+        """Let a manifest rest: nothing of it starts until `dragoman resume`."""
+        from dragoman.surfaces.cli import steering
+
+        run(lambda settings: steering.pause(settings, manifest, as_json), as_json, database_url=db)
+
+    @cli.command()
+    def resume(
+        manifest: Manifest, base_url: BaseUrl = "", db: Database = "", as_json: AsJson = False
+    ) -> None:
+        """Let a paused manifest go on, and work it."""
+        from dragoman.surfaces.cli import steering
+
+        run(
+            lambda settings: steering.resume(settings, manifest, base_url, as_json), as_json, database_url=db
+        )
+
+    @cli.command()
+    def watch(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
+        """Show a manifest's progress until it ends; works nothing."""
+        from dragoman.surfaces.cli import steering
+
+        run(lambda settings: steering.watch(settings, manifest, as_json), as_json, database_url=db)
+
+    @cli.command()
     def results(manifest: Manifest, db: Database = "") -> None:
         """Print the texts of a manifest, one JSON object a document and locale."""
         from dragoman.surfaces.cli import steering

@@ -31,7 +31,7 @@ async def follow(services: Services, manifest_id: str, console: Console, live: b
         while True:
             status = await services.views.status(services.settings.workspace, manifest_id)
             _move(bar, task, status)
-            if _is_over(status):
+            if is_over(status):
                 return True
             if trouble := _trouble(services):
                 raise trouble
@@ -52,7 +52,8 @@ def _trouble(services: Services) -> DragomanError | None:
     return workers.stuck(_PATIENCE_SECONDS) if workers.idle else None
 
 
-def _is_over(status: dict[str, Any]) -> bool:
+def is_over(status: dict[str, Any]) -> bool:
+    """Whether a status is the last one, unless somebody asks for more: ended, and published."""
     return status["completed_at"] is not None and status["publication"]["state"] not in ("queued", "running")
 
 

@@ -36,7 +36,7 @@ async def serve(settings: Settings, build: Callable[..., Any], host: str, port: 
         if token:
             Console(stderr=True).print(f"first token (shown once): {token}", markup=False, highlight=False)
         config = uvicorn.Config(build(services), host=host, port=port, log_level="warning", access_log=False)
-        await _Server(config).serve([listening])
+        await _Server(config, services.stopping).serve([listening])
     return 0
 
 
@@ -56,6 +56,10 @@ class _Server(uvicorn.Server):
     Here the first signal ends the server in order, a second one its open connections too.
     """
 
+    def __init__(self, config: uvicorn.Config, stopping: asyncio.Event) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop at SIGINT and SIGTERM."""
@@ -71,6 +75,7 @@ class _Server(uvicorn.Server):
     def _stop(self) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
+        self._stopping.set()
 
 
 async def _first_token(services: Services) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 
+from dragoman.kernel.limits import STREAM_LOOK_SECONDS
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import compensating
-from dragoman.surfaces.cli.following import follow, report
+from dragoman.surfaces.cli.following import follow, is_over, report
 from dragoman.surfaces.cli.telling import tell, terminal
 from dragoman.wiring.rounds import opened, start
 from dragoman.wiring.services import Services
@@ -36,6 +38,44 @@ async def cancel(settings: Settings, manifest_id: str, as_json: bool) -> int:
     async with opened(settings, roles=()) as services:
         await services.steering.cancel(settings.workspace, manifest_id, _OWNER)
         return await _finish(services, manifest_id, as_json)
+
+
+async def pause(settings: Settings, manifest_id: str, as_json: bool) -> int:
+    """Let a manifest rest, and say how it stands; works nothing."""
+    async with opened(settings, roles=()) as services:
+        await services.steering.pause(settings.workspace, manifest_id, _OWNER)
+        return tell(await report(services, manifest_id), as_json)
+
+
+async def resume(settings: Settings, manifest_id: str, base_url: str, as_json: bool) -> int:
+    """Let a paused manifest go on, and work it here."""
+    async with opened(settings, roles=(), base_url=base_url) as services:
+        await services.steering.resume(settings.workspace, manifest_id, _OWNER)
+        return await _finish(services, manifest_id, as_json)
+
+
+async def watch(settings: Settings, manifest_id: str, as_json: bool) -> int:
+    """Show a manifest's status as it changes, until it ends; works nothing."""
+    async with opened(settings, roles=()) as services:
+        if as_json:
+            await _print_changes(services, manifest_id)
+        else:
+            console = terminal(stderr=True)
+            await follow(services, manifest_id, console, live=console.is_terminal, stay=True)
+        return tell(await report(services, manifest_id), as_json)
+
+
+async def _print_changes(services: Services, manifest_id: str) -> None:
+    """One line of JSON for each status that differs from the one before."""
+    before: dict[str, object] = {}
+    while True:
+        status = await services.views.status(services.settings.workspace, manifest_id)
+        if status != before:
+            print(json.dumps(status, ensure_ascii=False), flush=True)
+            before = status
+        if is_over(status):
+            return
+        await asyncio.sleep(STREAM_LOOK_SECONDS)
 
 
 async def revert(settings: Settings, manifest_id: str, as_json: bool) -> int:

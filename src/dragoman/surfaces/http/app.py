@@ -16,6 +16,8 @@ from dragoman.surfaces.http import (
     manifest_routes,
     outbox_routes,
     publication_routes,
+    quarantine_routes,
+    stream_routes,
 )
 from dragoman.surfaces.http.contract import Described
 from dragoman.surfaces.web import problems
@@ -31,6 +33,7 @@ def build_app(services: Services) -> FastAPI:
     """The app over open services, which the caller opens before and closes after serving it."""
     app = _app(services.chance.new_id)
     app.state.services = services
+    app.state.streams = set()
     return app
 
 
@@ -47,12 +50,14 @@ def _app(new_id: Callable[[], str]) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.include_router(manifest_routes.router)
+    app.include_router(stream_routes.router)
     app.include_router(publication_routes.router)
     app.include_router(job_routes.router, prefix=V1)
     app.include_router(job_routes.router, prefix=SEED_V1, include_in_schema=False)
     app.include_router(engine_routes.router)
     app.include_router(callback_routes.router)
     app.include_router(outbox_routes.router)
+    app.include_router(quarantine_routes.router)
     app.include_router(health_routes.router)
     problems.install(app)
     app.add_middleware(Traced, new_id=new_id)

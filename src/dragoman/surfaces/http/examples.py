@@ -68,6 +68,14 @@ MANIFEST_STATUS: dict[str, Any] = {
     "retryable_failed": 1,
     "cost": {"paid_usd": 0.0123, "paid_tokens": 4100, "at_risk_usd": 0.0, "memory_fields": 9},
     "publication": {"state": "in_place", "executor": "files:v1", "written": 12, "steps": {"succeeded": 1}},
+    "health": {
+        "next_due_at": _MOMENT,
+        "oldest_due_at": _MOMENT,
+        "scheduling_delayed": False,
+        "stale_claims": 0,
+        "engine_told": True,
+        "last_error": {"code": "backend_unavailable", "message": "the engine answers HTTP 502"},
+    },
     "failures": FAILURE_PAGE,
     "created_at": _MOMENT,
     "updated_at": _MOMENT,
@@ -89,6 +97,12 @@ RESULT_PAGE: dict[str, Any] = {
 }
 CHOSEN: dict[str, Any] = {"intent_ids": [EXAMPLE_ID]}
 STEERED: dict[str, Any] = {"manifest_id": EXAMPLE_ID, "intents": 1, "status_url": _MANIFEST_URL}
+PAUSED: dict[str, Any] = {
+    "manifest_id": EXAMPLE_ID,
+    "changed": True,
+    "told": True,
+    "status_url": _MANIFEST_URL,
+}
 CANCELED: dict[str, Any] = {"manifest_id": EXAMPLE_ID, "changed": True, "status_url": _MANIFEST_URL}
 REVERTED: dict[str, Any] = {"manifest_id": EXAMPLE_ID, "executions": [EXAMPLE_ID]}
 EXECUTION_PAGE: dict[str, Any] = {
@@ -173,6 +187,7 @@ DELIVERY_PAGE: dict[str, Any] = {
     "next": _NEXT,
 }
 REDRIVEN: dict[str, Any] = {"id": EXAMPLE_ID, "state": "pending"}
+JOB_REDRIVEN: dict[str, Any] = {"id": EXAMPLE_ID, "status": "queued"}
 EVENT: dict[str, Any] = {
     "event": "job.completed",
     "submission_id": EXAMPLE_ID,

@@ -29,6 +29,7 @@ from dragoman.surfaces.http.shapes import (
     ManifestAccepted,
     ManifestRequest,
     ManifestStatus,
+    Paused,
     ResultPage,
     Steered,
 )
@@ -96,8 +97,10 @@ async def get_manifest(
 ) -> Response:
     """Status, counters that sum to the total, money, publication, and the first failures."""
     await see_manifest(services, identity, manifest_id)
-    status = await services.views.status(workspace, manifest_id)
-    failures = await services.views.failures(workspace, manifest_id, limit=FAILURES_PAGE)
+    status = await services.views.status(workspace, manifest_id, identity.actor)
+    failures = await services.views.failures(
+        workspace, manifest_id, limit=FAILURES_PAGE, reader=identity.actor
+    )
     return tagged(request, {**status, "failures": _paged(_FAILURES, failures)})
 
 
@@ -113,10 +116,10 @@ async def list_failures(
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=FAILURES_PAGE_MAX)] = FAILURES_PAGE,
 ) -> JSONResponse:
-    """What failed, why, and whether it may be retried."""
+    """What failed, why, and whether it may be retried: of the documents that the reader may edit."""
     await see_manifest(services, identity, manifest_id)
     after = paging.ordinal(_FAILURES, cursor)
-    page = await services.views.failures(workspace, manifest_id, after, limit)
+    page = await services.views.failures(workspace, manifest_id, after, limit, identity.actor)
     return JSONResponse(_paged(_FAILURES, page))
 
 
@@ -172,6 +175,37 @@ async def cancel_manifest(
     await see_manifest(services, identity, manifest_id)
     changed = await services.steering.cancel(workspace, manifest_id, identity.actor)
     return JSONResponse(steered(workspace, manifest_id, changed=changed), 202)
+
+
+@router.post(
+    "/{manifest_id}/pause",
+    status_code=202,
+    responses={
+        **gives(202, Paused, "No attempt of it starts any more.", examples.PAUSED),
+        **refuses("not_owner"),
+    },
+)
+async def pause_manifest(
+    workspace: str, manifest_id: str, identity: Writer, services: TheServices
+) -> JSONResponse:
+    """Let it rest: walking, preparing, sending, translating, publishing. What has begun comes to its end."""
+    await see_manifest(services, identity, manifest_id)
+    outcome = await services.steering.pause(workspace, manifest_id, identity.actor)
+    return JSONResponse(steered(workspace, manifest_id, **outcome._asdict()), 202)
+
+
+@router.post(
+    "/{manifest_id}/resume",
+    status_code=202,
+    responses={**gives(202, Paused, "It goes on where it stood.", examples.PAUSED), **refuses("not_owner")},
+)
+async def resume_manifest(
+    workspace: str, manifest_id: str, identity: Writer, services: TheServices
+) -> JSONResponse:
+    """Let a paused manifest go on. Only who asked for the manifest may."""
+    await see_manifest(services, identity, manifest_id)
+    outcome = await services.steering.resume(workspace, manifest_id, identity.actor)
+    return JSONResponse(steered(workspace, manifest_id, **outcome._asdict()), 202)
 
 
 async def read_chosen(request: Request) -> list[str] | None:

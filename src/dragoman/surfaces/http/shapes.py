@@ -108,6 +108,17 @@ class FailurePage(_Answer):
     total: int
 
 
+class Health(_Answer):
+    """How its work is doing. `scheduling_delayed`: something has been due for more than a minute."""
+
+    next_due_at: Moment | None
+    oldest_due_at: Moment | None
+    scheduling_delayed: bool
+    stale_claims: int
+    engine_told: bool
+    last_error: dict[str, str] | None
+
+
 class ManifestStatus(_Answer):
     """All that is known of a manifest."""
 
@@ -118,6 +129,7 @@ class ManifestStatus(_Answer):
     retryable_failed: int
     cost: dict[str, float]
     publication: dict[str, Any]
+    health: Health
     failures: FailurePage
     created_at: Moment
     updated_at: Moment
@@ -142,6 +154,18 @@ class Steered(_Answer):
 
     manifest_id: Uuid
     intents: int
+    status_url: str
+
+
+class Paused(_Answer):
+    """It rests, or goes on. `changed` is false where it did so before, or has ended.
+
+    Where `told` is false the engine has not been heard to know it yet, and is told again until it is.
+    """
+
+    manifest_id: Uuid
+    changed: bool
+    told: bool
     status_url: str
 
 
@@ -295,6 +319,13 @@ class Redriven(_Answer):
 
     id: Uuid
     state: Literal["pending"]
+
+
+class JobRedriven(_Answer):
+    """It is tried again, under the same id."""
+
+    id: Uuid
+    status: Literal["queued"]
 
 
 class Alive(_Answer):
