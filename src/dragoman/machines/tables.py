@@ -102,6 +102,7 @@ JOB = Machine(
         ("processing", "park", "queued"),
         ("processing", "claim", "processing"),
     ),
+    reopens=(("failed", "redrive", "queued"),),
     movers={
         "queued": "any engine worker, once due; parked, the end of the cause makes it due",
         "processing": f"its holder; {_SWEEP} and the next holder finishes its open calls first",
@@ -113,6 +114,7 @@ FIELD = Machine(
     initial="open",
     terminal=frozenset({"done", "failed", "passed"}),
     table=(("open", "translate", "done"), ("open", "fail", "failed"), ("open", "pass_through", "passed")),
+    reopens=(("failed", "redrive", "open"),),
     movers={"open": "the holder of its job"},
 )
 
