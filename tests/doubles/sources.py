@@ -5,15 +5,45 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from dragoman.model.walks import Contents, Listing
+
 
 class MemorySource:
-    """Documents by reference; targets by (reference, locale). `foreign` documents may not be edited."""
+    """Documents by reference; targets by (reference, locale). `foreign` documents may not be edited.
+
+    What has a folder is of the collection of that name, the rest are globals. `trouble` is raised by the next
+    listings, one each; every page says that `nameless` documents have no id.
+    """
 
     def __init__(self, documents: Mapping[str, bytes]) -> None:
         self.documents = dict(documents)
         self.targets: dict[tuple[str, str], bytes] = {}
         self.foreign: set[str] = set()
         self.asked: Counter[str] = Counter()
+        self.trouble: list[Exception] = []
+        self.nameless = 0
+
+    def contents(self) -> Contents:
+        self.asked["contents"] += 1
+        folders = {ref.partition("/")[0] for ref in self.documents if "/" in ref}
+        return Contents(tuple(sorted(folders)), tuple(sorted(set(self.documents) - self._in_folders)), True)
+
+    def list(self, collection: str, cursor: str, limit: int, drafts: bool) -> Listing:
+        self.asked["list"] += 1
+        if self.trouble:
+            raise self.trouble.pop(0)
+        mine = [ref for ref in sorted(self._in_folders) if ref.startswith(f"{collection}/") and ref > cursor]
+        if not drafts:
+            mine = [ref for ref in mine if "draft" not in ref]
+        page = tuple(mine[:limit])
+        return Listing(page, page[-1] if len(mine) > limit else None, self.nameless)
+
+    def collection_of(self, ref: str) -> str:
+        return ref.partition("/")[0]
+
+    @property
+    def _in_folders(self) -> set[str]:
+        return {ref for ref in self.documents if "/" in ref}
 
     def exists(self, refs: Sequence[str]) -> Mapping[str, bool]:
         self.asked["exists"] += 1

@@ -87,6 +87,13 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
         False,
         "Nothing that failed can be retried; read the failures' codes.",
     ),
+    (
+        "nothing_to_promote",
+        "admission",
+        409,
+        False,
+        "Promote a canary once its sample is chosen, and only where pairs were left out.",
+    ),
     ("already_ended", "admission", 409, False, "It has ended; look at its status."),
     ("lease_held", "admission", 409, True, "A worker has it; ask again after its lease."),
     ("callback_contradiction", "admission", 409, False, "The callback contradicts what is on record."),

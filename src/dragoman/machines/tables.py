@@ -18,8 +18,9 @@ MANIFEST = Machine(
         ("enumerating", "enumerated", "open"),
         ("enumerating", "all_terminal", "ended"),
         ("open", "all_terminal", "ended"),
+        ("open", "relist", "enumerating"),
     ),
-    reopens=(("ended", "retry", "open"),),
+    reopens=(("ended", "retry", "open"), ("ended", "relist", "enumerating")),
     movers={
         "enumerating": f"the site worker expands pairs or walks the scope; {_SWEEP}",
         "open": "its intents: the transaction that ends the last one ends it",
@@ -34,6 +35,7 @@ INTENT = Machine(
     table=(
         ("pending", "claim", "preparing"),
         ("pending", "cancel", "skipped"),
+        ("pending", "leave_out", "skipped"),
         ("pending", "refuse", "failed"),
         ("preparing", "prepare", "prepared"),
         ("preparing", "nothing_to_do", "skipped"),
@@ -55,7 +57,8 @@ INTENT = Machine(
     ),
     reopens=(("failed", "retry", "pending"),),
     movers={
-        "pending": "preparation, once due; parked for a pair, the end of the other intent makes it due",
+        "pending": "preparation, once due; parked for a pair, the end of the other intent makes it due; held, "
+        "the enumerator once its canary's sample is stored",
         "preparing": f"the holder of its shard's lease; {_SWEEP} and it returns to pending",
         "prepared": "the holder of its shard's lease groups it into a submission; any later holder may",
         "queued": "the engine's callback, or reconciliation when the callback is lost",

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 from dragoman.model.completions import CompletionRequest, ProviderAnswer, Reply
 from dragoman.model.documents import Document, Role, Text, Writing
 from dragoman.model.effects import Answer, Idempotency, Outgoing
+from dragoman.model.walks import Contents, Listing
 
 
 class Format(Protocol):
@@ -101,9 +102,7 @@ class Provider(Protocol):
 class Fetching(Protocol):
     """A provider that works in the background: `send` gives a reference, and the answer is fetched by it."""
 
-    async def fetch(
-        self, reference: str, attempt_id: str, deadline_seconds: float
-    ) -> ProviderAnswer | None:
+    async def fetch(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
         """The answer once it has come, waited for until the deadline.
 
         None where the provider knows no such reference (any more); any other outcome than SUCCEEDED leaves
@@ -196,7 +195,27 @@ class LeaseKeeper(Protocol):
 
 
 class Source(Protocol):
-    """Where documents live: reading only."""
+    """Where documents live: reading only. Asked in a thread, never inside a transaction.
+
+    References are the source's own and begin with the collection where there are several (`posts/42.json`);
+    their ending names the format. Whatever does not answer in time, or not as it should, is a `SourceError`.
+    """
+
+    def contents(self) -> Contents:
+        """The collections and globals that can be walked."""
+        ...
+
+    def list(self, collection: str, cursor: str, limit: int, drafts: bool) -> Listing:
+        """One page of a collection's sources in a stable order, by key where the source can.
+
+        `cursor` is empty for the first page, else what the page before gave as `next`. Raises `SourceError`,
+        and `CallerError` unsupported_collection.
+        """
+        ...
+
+    def collection_of(self, ref: str) -> str:
+        """The collection that a reference belongs to; a global is a collection of its own. Asks nobody."""
+        ...
 
     def exists(self, refs: Sequence[str]) -> Mapping[str, bool]:
         """Which of these documents can be read, in one batch."""

@@ -27,6 +27,12 @@ class ManifestDraft:
     pairs: tuple[tuple[str, str], ...]
     resume_key: str = ""
     push_id: str = ""
+    scope: str = ""
+    """The stored text of a `Walk`; empty where `pairs` are named."""
+    canary_limit: int = 0
+    promotes: str = ""
+    """The canary that this one goes on with, and `total` is how many pairs it left out."""
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,7 @@ class Admitted:
     manifest_id: str
     total: int
     how: Literal["created", "replayed", "resumed"]
+    total_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)

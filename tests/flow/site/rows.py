@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from dragoman.store.schema import effects, publishing
 from dragoman.store.schema import site as tables
-from dragoman.store.transaction import Tx
+from dragoman.store.transaction import Row, Tx
 
 
 def intent_count(tx: Tx, manifest_id: str) -> int:
@@ -38,3 +38,35 @@ def attempts_of(tx: Tx, correlation_id: str) -> list[str]:
     table = effects.attempts
     mine = sa.select(table.c.outcome).where(table.c.correlation_id == correlation_id)
     return [row.outcome for row in tx.all(mine.order_by(table.c.started_at, table.c.number))]
+
+
+def manifest_row(tx: Tx, manifest_id: str) -> Row:
+    """The manifest as it stands."""
+    [row] = tx.all(sa.select(tables.manifests).where(tables.manifests.c.id == manifest_id))
+    return row
+
+
+def states_of(tx: Tx, manifest_id: str) -> dict[tuple[str, str], tuple[str, str]]:
+    """State and code of every pair of a manifest."""
+    table = tables.intents
+    rows = tx.all(sa.select(table).where(table.c.manifest_id == manifest_id))
+    return {(row.document, row.locale): (row.state, row.error_code or "") for row in rows}
+
+
+def all_pairs(tx: Tx, manifest_id: str) -> list[tuple[str, str]]:
+    """Every pair of a manifest, one entry an intent, sorted."""
+    table = tables.intents
+    rows = tx.all(sa.select(table.c.document, table.c.locale).where(table.c.manifest_id == manifest_id))
+    return sorted((row.document, row.locale) for row in rows)
+
+
+def make_listings_due(tx: Tx) -> None:
+    """As if the wait after a failed listing were over."""
+    waiting = tables.manifests.c.phase == "enumerating"
+    tx.touched(sa.update(tables.manifests).where(waiting).values(next_attempt_at=tx.now))
+
+
+def pause(tx: Tx, manifest_id: str, paused: bool) -> None:
+    """What a pause is to an enumerator."""
+    mine = tables.manifests.c.id == manifest_id
+    tx.touched(sa.update(tables.manifests).where(mine).values(paused=paused))

@@ -20,6 +20,7 @@ from dragoman.content.documents import HEAD_BYTES, head_of
 from dragoman.kernel import limits
 from dragoman.kernel.errors import CallerError, SourceError
 from dragoman.model.contracts import Format
+from dragoman.model.walks import Contents, Listing
 
 RENAMES: Mapping[str, str] = {".pot": ".po"}
 _SKIPPED_FOLDERS = re.compile(
@@ -30,6 +31,9 @@ _SKIPPED_FILES = re.compile(r"(?:package|package-lock|composer|deno|tsconfig(?:\
 _SETTINGS = (".yml", ".yaml")
 """Endings of files that mostly hold settings: unasked, they count only where a place speaks of locales."""
 _REASONS_MAX = 3
+ALL_FILES = "files"
+"""The collection of all sources of a tree."""
+_WILD: Mapping[str, str] = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +60,67 @@ class FolderSource:
         pattern: str = "",
         templates: Mapping[str, str] | None = None,
         formats: Sequence[Format] = (),
+        source_locale: str = "",
+        collections: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """`pattern` serves documents that `templates` (see `Found`) does not name.
 
-        Those that hold all locales, by one of the `formats`, are their own targets.
+        Those that hold all locales, by one of the `formats`, are their own targets. `collections` are named
+        by globs from the root; else each top folder is one. `source_locale` is what listing goes by.
         """
         self._root = root
+        self._source_locale = source_locale
+        self._named = {
+            name: re.compile("|".join(map(_glob, globs))) for name, globs in (collections or {}).items()
+        }
+        self._asked_pattern = pattern
+        self._sources: Found | None = None
+        self._layouts = layouts.Layouts(self._names, source_locale)
         self._formats = formats
         self._pattern = pattern or layouts.DEFAULT_PATTERN
         self._templates = templates or {}
         self._top = root.resolve()
         self._is_inside: dict[Path, bool] = {}
+
+    def contents(self) -> Contents:
+        """The collections that globs name, the top folders that hold sources, and `files` for all of them."""
+        folders = {ref.partition("/")[0] for ref in self._found.templates if "/" in ref}
+        return Contents(tuple(dict.fromkeys((*self._named, *sorted(folders), ALL_FILES))))
+
+    def list(self, collection: str, cursor: str, limit: int, drafts: bool) -> Listing:
+        """Sources in the order of their references; the last one of a page is the cursor of the next."""
+        if collection not in self.contents().collections:
+            raise CallerError(f"no collection {collection}", "unsupported_collection", place=collection)
+        pattern = self._named.get(collection)
+        mine = [
+            ref
+            for ref in sorted(self._found.templates)
+            if ref > cursor and (pattern.fullmatch(ref) if pattern else _is_under(collection, ref))
+        ]
+        page = tuple(mine[:limit])
+        return Listing(page, page[-1] if len(mine) > limit else None)
+
+    def collection_of(self, ref: str) -> str:
+        """The first collection of globs that takes it, else its top folder, else `files`."""
+        for name, pattern in self._named.items():
+            if pattern.fullmatch(ref):
+                return name
+        folder, inside, _ = ref.partition("/")
+        return folder if inside else ALL_FILES
+
+    @property
+    def _found(self) -> Found:
+        """The sources of the whole tree, looked for once."""
+        if self._sources is None:
+            finding = _Finding(self._root, self._formats, self._asked_pattern, self._source_locale)
+            finding.take(self._root.absolute())
+            try:
+                self._sources = finding.found(())
+            except CallerError as error:
+                if error.code != "empty_request":
+                    raise
+                self._sources = Found({}, {})
+        return self._sources
 
     def exists(self, refs: Sequence[str]) -> Mapping[str, bool]:
         """Which of these documents are files that can be reached."""
@@ -104,7 +158,13 @@ class FolderSource:
         place = self._place(ref) if self._formats else None
         if place is not None and _is_shared(self._formats, ref, place):
             return layouts.own_path(ref)
+        own = "" if self._asked_pattern or not self._source_locale else self._layouts.template(ref, RENAMES)
+        if own:
+            return own
         return layouts.template(self._pattern, ref, "", RENAMES)
+
+    def _names(self, folder: str) -> Collection[str]:
+        return _names_in(self._root / folder)
 
     def _spelling(self, template: str, locale: str) -> str:
         """How the tree spells a locale already, in the part of the path that names it."""
@@ -288,10 +348,24 @@ class _Finding:
         return reference
 
     def _names(self, folder: str) -> Collection[str]:
-        try:
-            return [unicodedata.normalize("NFC", name) for name in os.listdir(self._root / folder)]
-        except OSError:
-            return ()
+        return _names_in(self._root / folder)
+
+
+def _names_in(folder: Path) -> Collection[str]:
+    try:
+        return [unicodedata.normalize("NFC", name) for name in os.listdir(folder)]
+    except OSError:
+        return ()
+
+
+def _is_under(collection: str, ref: str) -> bool:
+    return collection == ALL_FILES or ref.startswith(f"{collection}/")
+
+
+def _glob(pattern: str) -> str:
+    """A glob as an expression: `*` and `?` stay in one folder, `**` crosses them."""
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
+    return "".join(_WILD.get(part, re.escape(part)) for part in parts)
 
 
 def _is_shared(formats: Sequence[Format], reference: str, place: Path) -> bool:

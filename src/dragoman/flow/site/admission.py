@@ -6,26 +6,36 @@ transaction. It reads no content, prepares nothing and calls no engine.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from dragoman.content import locales
+from dragoman.content import locales, scoping
 from dragoman.kernel import canonical
-from dragoman.kernel.errors import CallerError, LocaleError
-from dragoman.kernel.limits import DOCUMENT_REF_CHARS_MAX, PAIRS_MAX, REQUEST_ID_CHARS_MAX
+from dragoman.kernel.errors import CallerError, LocaleError, SourceError
+from dragoman.kernel.limits import (
+    CANARY_LIMIT_MAX,
+    DOCUMENT_REF_CHARS_MAX,
+    PAIRS_MAX,
+    REQUEST_ID_CHARS_MAX,
+    SOURCE_ASK_SECONDS,
+)
 from dragoman.kernel.offload import InlineOffload, Offload
 from dragoman.model import budgets
 from dragoman.model.contracts import Source
 from dragoman.model.intents import MODES, Admitted, ManifestDraft
+from dragoman.model.walks import Walk
 from dragoman.store.acts import admitting
 from dragoman.store.database import Database
 
+T = TypeVar("T")
+
 _FIELDS = frozenset(
     ("request_id", "project", "pairs", "mode", "publish", "partial", "on_unknown", "provider", "tone")
-) | {"budget"}
+) | {"budget", "scope", "canary_limit"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # no database keeps NUL, and no path or name has need of the others
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": MODES,
@@ -69,7 +79,8 @@ class Admission:
         """Admit a request as it came over a door: parsed JSON, nothing trusted.
 
         Raises `CallerError` (`invalid_request`, `unsupported_locale`, `duplicate_pair`, `source_is_target`,
-        `request_too_large`, `request_id_conflict`, `forbidden`), each naming the place.
+        `unsupported_collection`, `request_too_large`, `request_id_conflict`, `forbidden`), each naming the
+        place, and `SourceError` where a source must be asked and does not answer in two seconds.
         """
         unknown = sorted(set(request) - _FIELDS)
         if unknown:
@@ -81,8 +92,22 @@ class Admission:
         if not request_id or not request_id.isascii() or not request_id.isprintable():
             raise CallerError("request_id must be 1 to 255 visible ASCII characters", place="request_id")
         source_locale = str(settings["source_locale"])
+        canary_limit = _canary_limit(request.get("canary_limit", 0))
+        if ("pairs" in request) == ("scope" in request):
+            raise CallerError(
+                "name either pairs or a scope", place="scope" if "scope" in request else "pairs"
+            )
+        if "scope" in request:
+            walk = await self._offload.call(scoping.read, request["scope"], source_locale, self._pairs_max)
+            contents = await self._ask(self._source_of(settings).contents)
+            walk = scoping.check(walk, contents)
+            return await self._persist(
+                caller, project, request_id, settings, chosen, canary_limit=canary_limit, walk=walk
+            )
         pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
-        return await self.admit_pairs(caller, project, request_id, pairs, settings, chosen=chosen)
+        return await self.admit_pairs(
+            caller, project, request_id, pairs, settings, chosen=chosen, canary_limit=canary_limit
+        )
 
     async def admit_pairs(
         self,
@@ -93,39 +118,69 @@ class Admission:
         settings: Mapping[str, Any],
         resume_key: str = "",
         chosen: Mapping[str, Any] | None = None,
+        canary_limit: int = 0,
     ) -> Admitted:
         """Admit canonical pairs under frozen settings; wakes a worker after the commit.
 
         `chosen` is what the caller said, defaults written out: the request's identity hangs on that and on
         nothing that the server's settings may change between two tries.
         """
-        self._refuse_foreign(caller, pairs, self._source_of(settings))
+        documents = sorted({document for document, _ in pairs})
+        rights = await self._ask(lambda: self._source_of(settings).can_edit(caller.actor, documents))
+        foreign = [document for document in documents if not rights.get(document, True)]
+        if foreign:
+            raise CallerError(f"{caller.actor} may not edit {foreign[0]}", "forbidden", place=foreign[0])
+        return await self._persist(
+            caller, project, request_id, settings, chosen, pairs, resume_key, canary_limit
+        )
+
+    async def _persist(
+        self,
+        caller: Caller,
+        project: str,
+        request_id: str,
+        settings: Mapping[str, Any],
+        chosen: Mapping[str, Any] | None,
+        pairs: Sequence[tuple[str, str]] = (),
+        resume_key: str = "",
+        canary_limit: int = 0,
+        walk: Walk | None = None,
+    ) -> Admitted:
         settings = {**settings, "project": project}
         frozen = canonical.encode(dict(settings)).decode("utf-8")
         project_id = await self._database.run(
             admitting.register_project, caller.workspace, project, _project_settings(settings)
         )
-        fingerprint = await self._offload.call(
-            canonical.fingerprint,
-            {
-                "project": project,
-                "chosen": dict(settings if chosen is None else chosen),
-                "pairs": list(pairs),
-            },
-        )
+        identity: dict[str, Any] = {
+            "project": project,
+            "chosen": dict(settings if chosen is None else chosen),
+            "canary_limit": canary_limit,
+            "pairs": list(pairs),
+            "scope": walk.text if walk else "",
+        }
         draft = ManifestDraft(
             workspace=caller.workspace,
             project_id=project_id,
             actor=caller.actor,
             request_id=request_id,
-            fingerprint=fingerprint,
+            fingerprint=await self._offload.call(canonical.fingerprint, identity),
             settings=frozen,
             pairs=tuple(pairs),
             resume_key=resume_key,
+            scope=walk.text if walk else "",
+            canary_limit=canary_limit,
         )
         admitted = await self._database.run(admitting.admit_manifest, draft)
         await self._wake()
         return admitted
+
+    async def _ask(self, question: Callable[[], T]) -> T:
+        """What a source answers within the two seconds that a request may wait for it."""
+        try:
+            async with asyncio.timeout(SOURCE_ASK_SECONDS):
+                return await self._offload.call(question)
+        except TimeoutError as error:
+            raise SourceError(f"the source did not answer in {SOURCE_ASK_SECONDS} seconds") from error
 
     def _pairs(self, asked: object, source_locale: str) -> list[tuple[str, str]]:
         if not isinstance(asked, list):
@@ -145,14 +200,6 @@ class Admission:
                 )
         return pairs
 
-    @staticmethod
-    def _refuse_foreign(caller: Caller, pairs: Sequence[tuple[str, str]], source: Source) -> None:
-        documents = sorted({document for document, _ in pairs})
-        rights = source.can_edit(caller.actor, documents)
-        foreign = [document for document in documents if not rights.get(document, True)]
-        if foreign:
-            raise CallerError(f"{caller.actor} may not edit {foreign[0]}", "forbidden", place=foreign[0])
-
 
 def _project_settings(settings: Mapping[str, Any]) -> str:
     kept = {name: settings[name] for name in ("source_locale",) if name in settings}
@@ -170,6 +217,14 @@ def _chosen(request: Mapping[str, Any]) -> dict[str, Any]:
                 raise CallerError(f"{name} must be one of {', '.join(choices)}", place=name)
             chosen[name] = cast(str, request[name])
     return chosen | {name: _word(request, name, 255, "") for name in ("provider", "tone") if name in request}
+
+
+def _canary_limit(asked: object) -> int:
+    if not isinstance(asked, int) or isinstance(asked, bool) or not 0 <= asked <= CANARY_LIMIT_MAX:
+        raise CallerError(
+            f"canary_limit must be a whole number from 0 to {CANARY_LIMIT_MAX}", place="canary_limit"
+        )
+    return asked
 
 
 def _word(request: Mapping[str, Any], name: str, chars_max: int, default: str) -> str:

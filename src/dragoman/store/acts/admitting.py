@@ -29,10 +29,11 @@ def admit_manifest(tx: Tx, draft: ManifestDraft) -> Admitted:
         tenants.lock_project(tx, draft.project_id)
         active = manifests.active_with_key(tx, draft.workspace, draft.resume_key)
         if active is not None:
-            return Admitted(active.id, active.total, "resumed")
+            return Admitted(active.id, active.total, "resumed", bool(active.total_known))
     made = manifests.insert(tx, draft)
     if made is not None:
-        return Admitted(made, len(draft.pairs), "created")
+        total = len(draft.pairs) if draft.total is None else draft.total
+        return Admitted(made, total, "created", not draft.scope)
     winner = manifests.of_request(tx, draft.workspace, draft.actor, draft.request_id)
     if winner is None:
         raise CallerError(
@@ -48,4 +49,4 @@ def _same(known: Row, draft: ManifestDraft) -> Admitted:
             "request_id_conflict",
             place="request_id",
         )
-    return Admitted(known.id, known.total, "replayed")
+    return Admitted(known.id, known.total, "replayed", bool(known.total_known))

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from dragoman.kernel.errors import CallerError
-from dragoman.machines.tables import INTENT
+from dragoman.machines.tables import ATTEMPT, INTENT
 from dragoman.model.scopes import Scope
 from dragoman.store.rows import manifests, shards
 from dragoman.store.schema import effects as effect_tables
@@ -46,7 +46,7 @@ def derived_status(manifest: Row, numbers: dict[str, int]) -> str:
     if manifest.phase == "ended":
         if manifest.canceled:
             return "canceled"
-        return "failed" if numbers["failed"] else "completed"
+        return "failed" if numbers["failed"] or manifest.gaps else "completed"
     if manifest.paused:
         return "paused"
     return next((state for state in ("processing", "queued") if numbers[state]), "preparing")
@@ -135,8 +135,9 @@ def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
         ).where(
             _ATTEMPTS.c.workspace == workspace,
             _ATTEMPTS.c.correlation_id == manifest_id,
-            _ATTEMPTS.c.outcome.in_(["TIMEOUT_UNKNOWN", "CONNECTION_UNKNOWN"]),
+            _ATTEMPTS.c.outcome.in_(sorted(ATTEMPT.groups["UNKNOWN"])),
             _ATTEMPTS.c.provider != "engine",
+            ~sa.exists().where(_USAGE.c.attempt_id == _ATTEMPTS.c.id),
         )
     )
     return {

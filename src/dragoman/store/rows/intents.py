@@ -17,6 +17,7 @@ from dragoman.kernel.identity import key_hash
 from dragoman.kernel.limits import RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS, SHARD_INTENTS
 from dragoman.machines.tables import INTENT
 from dragoman.model.intents import DueIntent, Preparation
+from dragoman.model.walks import Met
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
@@ -53,7 +54,10 @@ def last_ordinal(tx: Tx, manifest_id: str) -> int:
 
 
 def insert_pairs(tx: Tx, manifest: Row, pairs: Sequence[tuple[int, str, str]]) -> None:
-    """Make the intents of these pairs. One whose pair another open intent holds waits for it, parked."""
+    """Make the intents of these pairs. One whose pair another open intent holds waits for it, parked.
+
+    A canary's are held, whoever holds their pair, until its sample is chosen.
+    """
     rows = [_fresh(tx, manifest, *pair) for pair in pairs]
     if tx.insert_new(_INTENTS, rows, ("active_key",)) == len(rows):
         return
@@ -61,7 +65,10 @@ def insert_pairs(tx: Tx, manifest: Row, pairs: Sequence[tuple[int, str, str]]) -
     taken = [row for row in rows if holders.get(row["active_key"]) != row["id"]]
     for row in taken:
         row.update(
-            parked_for="pair", blocked_by=holders[row["active_key"]], active_key=None, next_attempt_at=None
+            parked_for=row["parked_for"] or "pair",
+            blocked_by=holders[row["active_key"]],
+            active_key=None,
+            next_attempt_at=None,
         )
     tx.insert(_INTENTS, taken)
 
@@ -85,10 +92,10 @@ def _fresh(tx: Tx, manifest: Row, ordinal: int, document: str, locale: str) -> d
         "locale": locale,
         "pair_hash": key_hash(document, locale),
         "state": INTENT.initial,
-        "parked_for": "",
+        "parked_for": "held" if manifest.canary_limit else "",
         "blocked_by": None,
         "active_key": active_key(manifest.project_id, document, locale),
-        "next_attempt_at": tx.now,
+        "next_attempt_at": None if manifest.canary_limit else tx.now,
         "created_at": tx.now,
         "updated_at": tx.now,
     }
@@ -206,3 +213,78 @@ def refuse(tx: Tx, intent: DueIntent, event: str, code: str, message: str) -> bo
         generation_attempt_count=intent.generation_attempt_count + 1,
     )
     return moved == 1
+
+
+def unknown_pairs(tx: Tx, manifest_id: str, pairs: Sequence[Met]) -> list[Met]:
+    """Those of these pairs, each once, of which the manifest has no intent yet."""
+    named = {key_hash(pair.document, pair.locale): pair for pair in reversed(pairs)}
+    known = tx.all(
+        sa.select(_INTENTS.c.pair_hash).where(
+            _INTENTS.c.manifest_id == manifest_id, _INTENTS.c.pair_hash.in_(list(named))
+        )
+    )
+    there = {row.pair_hash for row in known}
+    return [pair for name, pair in reversed(named.items()) if name not in there]
+
+
+def refuse_met(tx: Tx, manifest_id: str, met: Sequence[Met]) -> None:
+    """Fail the intents of pairs that the walk met and that nobody can work."""
+    for pair in met:
+        row = tx.first(
+            sa.select(_INTENTS).where(
+                _INTENTS.c.manifest_id == manifest_id,
+                _INTENTS.c.pair_hash == key_hash(pair.document, pair.locale),
+            )
+        )
+        if row is not None:
+            refuse(tx, as_due(row, ""), "refuse", pair.code, pair.message)
+
+
+def held_after(tx: Tx, manifest_id: str, ordinal: int, limit: int) -> list[Row]:
+    """The next intents that a canary holds, in ordinal order: ordinal, shard, document, locale, and more."""
+    return tx.all(
+        sa.select(_INTENTS)
+        .where(
+            _INTENTS.c.manifest_id == manifest_id,
+            _INTENTS.c.ordinal > ordinal,
+            _INTENTS.c.parked_for == "held",
+        )
+        .order_by(_INTENTS.c.ordinal)
+        .limit(limit)
+    )
+
+
+def let_go(tx: Tx, rows: Sequence[Row]) -> None:
+    """These are held no more: they are due, or wait for whoever has their pair."""
+    free = [row.id for row in rows if row.blocked_by is None]
+    blocked = [row.id for row in rows if row.blocked_by is not None]
+    for ids, values in (
+        (free, {"parked_for": "", "next_attempt_at": tx.now}),
+        (blocked, {"parked_for": "pair"}),
+    ):
+        if ids:
+            tx.update(_INTENTS, {"id": ids, "parked_for": "held"}, {**values, "updated_at": tx.now})
+
+
+def left_out(manifest_id: str) -> sa.ColumnElement[bool]:
+    """The condition that a canary left an intent out."""
+    return sa.and_(
+        _INTENTS.c.manifest_id == manifest_id,
+        _INTENTS.c.state == "skipped",
+        _INTENTS.c.error_code == "canary_not_sampled",
+    )
+
+
+def count_left_out(tx: Tx, manifest_id: str) -> int:
+    """How many pairs a canary left out."""
+    return int(tx.scalar(sa.select(sa.func.count().label("number")).where(left_out(manifest_id))))
+
+
+def left_out_after(tx: Tx, manifest_id: str, ordinal: int, limit: int) -> list[Row]:
+    """The next pairs that a canary left out, in its order."""
+    return tx.all(
+        sa.select(_INTENTS.c.ordinal, _INTENTS.c.document, _INTENTS.c.locale)
+        .where(left_out(manifest_id), _INTENTS.c.ordinal > ordinal)
+        .order_by(_INTENTS.c.ordinal)
+        .limit(limit)
+    )

@@ -160,7 +160,7 @@ def change(tx: Tx, manifest_id: str, **values: Any) -> bool:
 
 
 def relisting(tx: Tx, manifest: Row) -> dict[str, Any]:
-    """What to change so that the collections that could not be listed are walked again; nothing without any."""
+    """The changes by which collections that could not be listed are walked again; none without any."""
     if not manifest.gaps:
         return {}
     names = tuple(dict.fromkeys(gap["collection"] for gap in json.loads(manifest.gaps)))

@@ -1,0 +1,104 @@
+"""A scope as it came over a door, read strictly: what it names, defaults written out, exclusions taken off.
+
+A list that is absent is an empty one: no collections means that none is walked, not all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.content import locales
+from dragoman.kernel.errors import CallerError, LocaleError
+from dragoman.kernel.limits import DOCUMENT_REF_CHARS_MAX, SCOPE_NAMES_MAX, SOURCE_NAME_CHARS_MAX
+from dragoman.model.walks import Contents, Walk
+
+_FIELDS = frozenset(("collections", "exclude_collections", "globals", "documents", "locales", "drafts"))
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def read(asked: object, source_locale: str, pairs_max: int) -> Walk:
+    """The scope that a request names; the source locale is left out of its targets.
+
+    Raises `CallerError`: `invalid_request`, `unsupported_locale`, `empty_request`, `request_too_large`.
+    """
+    if not isinstance(asked, Mapping):
+        raise CallerError("scope must be an object", place="scope")
+    unknown = sorted(set(asked) - _FIELDS)
+    if unknown:
+        raise CallerError(f"unknown field {unknown[0]!r}", place=f"scope.{unknown[0]}")
+    drafts = asked.get("drafts", True)
+    if not isinstance(drafts, bool):
+        raise CallerError("scope.drafts must be true or false", place="scope.drafts")
+    collections = _names(asked, "collections", SOURCE_NAME_CHARS_MAX, SCOPE_NAMES_MAX)
+    excluded = set(_names(asked, "exclude_collections", SOURCE_NAME_CHARS_MAX, SCOPE_NAMES_MAX))
+    globals_ = _names(asked, "globals", SOURCE_NAME_CHARS_MAX, SCOPE_NAMES_MAX)
+    documents = _names(asked, "documents", DOCUMENT_REF_CHARS_MAX, pairs_max)
+    if not (collections or globals_ or documents):
+        raise CallerError("scope names no collection, no global and no document", "empty_request", "scope")
+    targets = _targets(_names(asked, "locales", SOURCE_NAME_CHARS_MAX, SCOPE_NAMES_MAX), source_locale)
+    named = (len(documents) + len(globals_)) * len(targets)
+    if named > pairs_max:
+        raise CallerError(f"{named} pairs, at most {pairs_max}", "request_too_large", place="scope.documents")
+    return Walk(
+        collections=tuple(name for name in collections if name not in excluded),
+        globals=globals_,
+        documents=documents,
+        locales=targets,
+        drafts=drafts,
+    )
+
+
+def check(walk: Walk, contents: Contents) -> Walk:
+    """The same scope, all of whose names the source has.
+
+    Raises `CallerError` unsupported_collection naming the place.
+    """
+    for field, names, known in (
+        ("collections", walk.collections, contents.collections),
+        ("globals", walk.globals, contents.globals),
+    ):
+        for index, name in enumerate(names):
+            if name not in known:
+                shown = ", ".join(known[:20]) or "none"
+                raise CallerError(
+                    f"the source has no {name!r} among its {field}: {shown}",
+                    "unsupported_collection",
+                    place=f"scope.{field}[{index}]",
+                )
+    if not walk.drafts and not contents.knows_drafts:
+        raise CallerError("this source does not tell drafts from the rest", place="scope.drafts")
+    return walk
+
+
+def _names(asked: Mapping[str, Any], field: str, chars_max: int, most: int) -> tuple[str, ...]:
+    """A list of distinct names, in their order."""
+    given = asked.get(field, [])
+    if not isinstance(given, list):
+        raise CallerError(f"scope.{field} must be a list", place=f"scope.{field}")
+    if len(given) > most:
+        raise CallerError(
+            f"{len(given)} {field}, at most {most}", "request_too_large", place=f"scope.{field}"
+        )
+    for index, name in enumerate(given):
+        if not isinstance(name, str) or not 0 < len(name) <= chars_max or _CONTROL.search(name):
+            raise CallerError(
+                f"this must be text of 1 to {chars_max} characters, none of them a control character",
+                place=f"scope.{field}[{index}]",
+            )
+    return tuple(dict.fromkeys(given))
+
+
+def _targets(named: tuple[str, ...], source_locale: str) -> tuple[str, ...]:
+    if not named:
+        raise CallerError("scope.locales is empty", "empty_request", place="scope.locales")
+    targets: dict[str, None] = {}
+    for index, locale in enumerate(named):
+        try:
+            targets[locales.canonical(locale)] = None
+        except LocaleError as error:
+            place = f"scope.locales[{index}]"
+            raise LocaleError(f"{place}: {error.message}", place=place) from error
+    targets.pop(source_locale, None)
+    return tuple(targets)

@@ -1,0 +1,625 @@
+"""Scopes: what is named is walked to its end, exactly, whoever dies on the way; and canaries over them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from dragoman.flow.site.enumeration import Enumeration, Sample
+from dragoman.kernel.errors import CallerError, LeaseLost, SourceError
+from dragoman.kernel.identity import SystemChance
+from dragoman.kernel.offload import InlineOffload
+from dragoman.model.intents import Admitted
+from dragoman.model.walks import Met, Place
+from dragoman.store.acts import expanding, leasing, sampling
+from dragoman.workers import Keeper
+from tests.doubles.engines import event
+from tests.flow.site.rows import (
+    all_pairs,
+    intent_count,
+    make_listings_due,
+    manifest_row,
+    pause,
+    states_of,
+)
+from tests.flow.site.stage import CALLER, Stage, catalogue, stage
+
+
+def site_of(posts: int = 7, pages: int = 3) -> dict[str, bytes]:
+    """Two collections and a global."""
+    documents = {f"posts/{number:04}.json": catalogue(text=f"Post {number}") for number in range(posts)}
+    documents |= {f"pages/{number:04}.json": catalogue(text=f"Page {number}") for number in range(pages)}
+    return {**documents, "site.json": catalogue(name="The site")}
+
+
+async def admit(site: Stage, request_id: str = "r-1", canary: int = 0, **scope: Any) -> Admitted:
+    asked: dict[str, Any] = {"request_id": request_id, "project": "docs"}
+    asked["scope"] = {"locales": ["de", "fr"], **scope}
+    if canary:
+        asked["canary_limit"] = canary
+    return await site.admission.admit(CALLER, asked)
+
+
+async def enumerate_all(site: Stage) -> None:
+    while await site.enumeration.step():
+        pass
+
+
+def expected(documents: Mapping[str, bytes], *prefixes: str) -> set[tuple[str, str]]:
+    named = [ref for ref in documents if ref.startswith(prefixes)]
+    return {(ref, locale) for ref in named for locale in ("de", "fr")}
+
+
+def test_a_scope_is_walked_to_its_end(database_url: str) -> None:
+    """[C-026, C-033, C-034, C-040, C-052, C-058, C-059, C-090, C-091, C-096]"""
+
+    async def play() -> None:
+        documents = site_of()
+        async with stage(database_url, documents, page_size=2) as site:
+            everything: dict[str, Any] = {
+                "collections": ["posts", "pages"],
+                "globals": ["site.json"],
+                "locales": ["de", "EN", "fr", "de"],
+            }
+            admitted = await admit(site, **everything)
+            assert (admitted.total, admitted.total_known) == (0, False)
+            status = await site.views.status("default", admitted.manifest_id)
+            assert (status["status"], status["total_known"]) == ("preparing", False)
+            assert await site.enumeration.step() == 22
+            assert await site.enumeration.step() == 0
+            row = await site.database.read(manifest_row, admitted.manifest_id)
+            assert (row.total, bool(row.total_known), row.phase, row.lease_owner) == (22, True, "open", None)
+            assert await site.database.read(all_pairs, admitted.manifest_id) == sorted(
+                expected(documents, "posts/", "pages/", "site.json")
+            )
+            assert site.source.asked["read"] == 0
+            await site.step_all()
+            assert await site.counts(admitted.manifest_id) == {"queued": 22}
+            again = await admit(site, **everything)
+            assert (again.manifest_id, again.total, again.total_known) == (admitted.manifest_id, 22, True)
+
+    asyncio.run(play())
+
+
+def test_names_are_checked_at_admission_and_silence_is_an_empty_list(sqlite_url: str) -> None:
+    """[C-027, C-028, C-029, C-030, C-053, C-105] nothing is persisted of what is refused."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of()) as site:
+            for scope, code, place in (
+                ({"collections": ["psots"]}, "unsupported_collection", "scope.collections[0]"),
+                ({"globals": ["home.json"]}, "unsupported_collection", "scope.globals[0]"),
+                ({}, "empty_request", "scope"),
+                ({"collections": ["posts"], "locales": []}, "empty_request", "scope.locales"),
+                (
+                    {"collections": ["posts"], "locales": ["x-"]},
+                    "unsupported_locale",
+                    "scope.locales[0]",
+                ),
+                ({"collections": "posts"}, "invalid_request", "scope.collections"),
+                ({"collections": [""]}, "invalid_request", "scope.collections[0]"),
+                ({"collections": ["posts"], "depth": 3}, "invalid_request", "scope.depth"),
+                ({"collections": ["posts"], "drafts": "no"}, "invalid_request", "scope.drafts"),
+            ):
+                with pytest.raises(CallerError) as refused:
+                    await admit(site, **scope)
+                assert (refused.value.code, refused.value.place) == (code, place)
+            for more in ({"pairs": [], "scope": {}}, {}):
+                with pytest.raises(CallerError):
+                    await site.admission.admit(CALLER, {"request_id": "r-1", **more})
+            excluded = await admit(
+                site,
+                collections=["posts", "pages"],
+                exclude_collections=["posts", "site.json"],
+                globals=["site.json"],
+            )
+            await enumerate_all(site)
+            assert await site.database.read(all_pairs, excluded.manifest_id) == sorted(
+                expected(site.source.documents, "pages/", "site.json")
+            )
+
+    asyncio.run(play())
+
+
+def test_a_scope_that_yields_nothing_is_completed(database_url: str) -> None:
+    """[C-092, M-186] total 0, in the transaction that ends the enumeration."""
+
+    async def play() -> None:
+        async with stage(database_url, site_of()) as site:
+            for number, scope in enumerate(
+                (
+                    {"collections": ["posts"], "exclude_collections": ["posts"]},
+                    {"collections": ["posts"], "locales": ["en"]},
+                )
+            ):
+                admitted = await admit(site, f"r-{number}", **scope)
+                await enumerate_all(site)
+                status = await site.views.status("default", admitted.manifest_id)
+                assert (status["status"], status["counts"]["total"]) == ("completed", 0)
+                assert status["total_known"]
+
+    asyncio.run(play())
+
+
+def test_enumeration_killed_after_every_page_leaves_no_gap_and_no_double(database_url: str) -> None:
+    """[C-035, C-036, C-037, C-089, M-339] the holder dies after each of its transactions in turn."""
+
+    class Died(BaseException):
+        pass
+
+    async def play() -> None:
+        documents = site_of(9, 4)
+        async with stage(database_url, documents, page_size=2) as site:
+            admitted = await admit(site, collections=["posts", "pages"], globals=["site.json"])
+            real, deaths, left = site.database.run, 0, 0
+
+            async def run(act: Any, *args: Any) -> Any:
+                nonlocal left
+                answer = await real(act, *args)
+                if act is expanding.record_walk:
+                    left -= 1
+                    if left < 0:
+                        raise Died
+                return answer
+
+            site.database.run = run  # type: ignore[method-assign]
+            for _ in range(20):
+                left = 0
+                try:
+                    await site.enumeration.step()
+                except Died:
+                    deaths += 1
+                await real(leasing.free_gone_owners, [site.keeper.owner])
+            site.database.run = real  # type: ignore[method-assign]
+            await enumerate_all(site)
+            assert deaths == 10
+            assert await site.database.read(all_pairs, admitted.manifest_id) == sorted(
+                expected(documents, "posts/", "pages/", "site.json")
+            )
+            assert await site.database.read(intent_count, admitted.manifest_id) == 28
+            assert await site.counts(admitted.manifest_id) == {"preparing": 28}
+
+    asyncio.run(play())
+
+
+def test_ten_enumerators_at_once_create_each_intent_once(database_url: str) -> None:
+    """[C-017, C-018, C-020, C-094] one walks, nine leave without a trace, and nothing is queued for them."""
+
+    async def play() -> None:
+        documents = site_of(120, 0)
+        async with stage(database_url, documents, page_size=10) as site:
+            admitted = await admit(site, collections=["posts"])
+            crowd = [
+                Enumeration(
+                    site.database,
+                    Keeper(site.database, site.clock, f"host/boot/{number}/1"),
+                    site.clock,
+                    SystemChance(),
+                    InlineOffload(),
+                    lambda _: site.source,
+                    page_size=10,
+                )
+                for number in range(10)
+            ]
+            answers = await asyncio.gather(*(one.step() for one in crowd))
+            assert sorted(answers)[:9] == [0] * 9
+            assert max(answers) == 240
+            assert site.source.asked["list"] == 13
+            assert await site.database.read(all_pairs, admitted.manifest_id) == sorted(
+                expected(documents, "posts/")
+            )
+
+    asyncio.run(play())
+
+
+def test_a_stale_enumerator_writes_nothing(database_url: str) -> None:
+    """[C-021, C-015] the fence, not luck, keeps two cursors from overwriting each other."""
+
+    async def play() -> None:
+        async with stage(database_url, site_of()) as site:
+            admitted = await admit(site, collections=["posts"])
+            mine = await site.database.run(expanding.claim_enumerating_manifest, "host/boot/9/9")
+            assert mine is not None
+            await site.database.run(leasing.free_gone_owners, ["host/boot/9/9"])
+            await enumerate_all(site)
+            for act, args in (
+                (expanding.record_walk, ([Met("posts/x.json", "de")], Place("collections"))),
+                (expanding.record_listing_failure, ("posts", "source_unavailable", "", Place("done"), 0.5)),
+                (sampling.store_sample, ((),)),
+                (sampling.settle_sample, (100,)),
+            ):
+                with pytest.raises(LeaseLost):
+                    await site.database.run(act, admitted.manifest_id, mine.fence, *args)
+            assert await site.database.read(intent_count, admitted.manifest_id) == 14
+
+    asyncio.run(play())
+
+
+def test_the_lease_ends_at_its_second_and_a_free_one_never_blocks(database_url: str) -> None:
+    """[C-016, C-019, C-020] sixty seconds."""
+
+    async def play() -> None:
+        async with stage(database_url, site_of()) as site:
+            await admit(site, collections=["posts"])
+            before = site.database.now()
+            mine = await site.database.run(expanding.claim_enumerating_manifest, "host/boot/9/9")
+            assert mine is not None
+            assert 59_000_000 <= mine.lease_expires_at - before <= 62_000_000
+            assert await site.database.run(expanding.claim_enumerating_manifest, "host/boot/8/8") is None
+
+    asyncio.run(play())
+
+
+def test_named_documents_replace_paging_and_unreadable_ones_are_failed_intents(database_url: str) -> None:
+    """[C-045, C-047, C-048, C-049, C-050, C-055, C-056, C-074] bare ids are tried in every collection."""
+
+    async def play() -> None:
+        documents = site_of(5, 2)
+        async with stage(database_url, documents, page_size=2) as site:
+            named = ["posts/0003.json", "posts/gone.json", "0001.json", "nowhere.json"]
+            admitted = await admit(
+                site, documents=named, collections=["posts", "pages"], globals=["site.json"]
+            )
+            del site.source.documents["site.json"]
+            await enumerate_all(site)
+            states = await site.database.read(states_of, admitted.manifest_id)
+            failed = {ref for (ref, _), (state, _) in states.items() if state == "failed"}
+            assert failed == {"posts/gone.json", "nowhere.json", "site.json"}
+            assert {ref for ref, _ in states} - failed == {
+                "posts/0003.json", "posts/0001.json", "pages/0001.json",
+            }  # fmt: skip
+            assert len(states) == 12
+            page = await site.views.failures("default", admitted.manifest_id)
+            assert {(item["code"], item["retryable"]) for item in page["items"]} == {
+                ("document_not_found", False)
+            }
+            assert site.source.asked["list"] == 0
+            await site.step_all()
+            assert await site.counts(admitted.manifest_id) == {"queued": 6, "failed": 6}
+
+    asyncio.run(play())
+
+
+def test_documents_without_an_id_are_ignored_and_counted(sqlite_url: str) -> None:
+    """[C-043, C-102]"""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(5, 0), page_size=2) as site:
+            site.source.nameless = 1
+            admitted = await admit(site, collections=["posts"])
+            await enumerate_all(site)
+            status = await site.views.status("default", admitted.manifest_id)
+            assert status["enumeration"]["ignored_without_id"] == 3
+            assert status["counts"]["total"] == 10
+
+    asyncio.run(play())
+
+
+def test_a_document_that_comes_while_the_walk_ends_is_met(sqlite_url: str) -> None:
+    """[C-042] the last page is read again, and what it repeats makes nothing twice."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(3, 0), page_size=10) as site:
+            admitted = await admit(site, collections=["posts"])
+            listing, calls = site.source.list, 0
+
+            def grown(*asked: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                if calls == 2:
+                    site.source.documents["posts/0999.json"] = catalogue(text="Late")
+                return listing(*asked)
+
+            site.source.list = grown  # type: ignore[method-assign]
+            await enumerate_all(site)
+            assert await site.database.read(intent_count, admitted.manifest_id) == 8
+
+    asyncio.run(play())
+
+
+def test_a_listing_that_fails_keeps_the_cursor_and_is_tried_again(database_url: str) -> None:
+    """[C-032, C-071] then, after five failures, its collection is a gap, and a retry walks it again."""
+
+    async def play() -> None:
+        documents = site_of(4, 2)
+        async with stage(database_url, documents, page_size=2) as site:
+            admitted = await admit(site, collections=["posts", "pages"])
+            site.source.trouble = [SourceError("gone for a moment")]
+            await enumerate_all(site)
+            row = await site.database.read(manifest_row, admitted.manifest_id)
+            assert (row.attempt_count, row.lease_owner, row.error_code) == (1, None, "source_unavailable")
+            assert row.next_attempt_at - site.database.now() > 25_000_000
+            assert await site.enumeration.step() == 0
+            site.source.trouble = [SourceError("gone"), SourceError("gone"), SourceError("gone")]
+            site.source.trouble.append(RuntimeError("a defect of the source"))
+            for _ in range(4):
+                await site.database.run(make_listings_due)
+                await enumerate_all(site)
+            status = await site.views.status("default", admitted.manifest_id)
+            assert [gap["collection"] for gap in status["enumeration"]["unavailable"]] == ["posts"]
+            assert (status["total_known"], status["counts"]["total"]) == (True, 4)
+            await site.step_all()
+            [body] = site.engine.submissions()
+            await site.deliver(event(body, "job-1"))
+            status = await site.views.status("default", admitted.manifest_id)
+            assert (status["status"], status["counts"]["failed"]) == ("failed", 0)
+            await site.steering.retry("default", admitted.manifest_id, CALLER.actor, None)
+            assert (await site.views.status("default", admitted.manifest_id))["status"] == "preparing"
+            await enumerate_all(site)
+            status = await site.views.status("default", admitted.manifest_id)
+            assert status["enumeration"]["unavailable"] == []
+            assert await site.database.read(all_pairs, admitted.manifest_id) == sorted(
+                expected(documents, "posts/", "pages/")
+            )
+
+    asyncio.run(play())
+
+
+def test_a_collection_that_vanished_is_a_gap_at_once(sqlite_url: str) -> None:
+    """[C-030] and the walk goes on."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(4, 2)) as site:
+            admitted = await admit(site, collections=["posts", "pages"])
+            site.source.trouble = [CallerError("no collection posts", "unsupported_collection")]
+            await enumerate_all(site)
+            status = await site.views.status("default", admitted.manifest_id)
+            assert [gap["code"] for gap in status["enumeration"]["unavailable"]] == ["unsupported_collection"]
+            assert status["counts"]["total"] == 4
+
+    asyncio.run(play())
+
+
+def test_pause_and_cancel_stop_the_walk(database_url: str) -> None:
+    """[C-012, C-013, C-014] in the middle of a step; a cancel fixes the total with what exists."""
+
+    async def play() -> None:
+        documents = site_of(8, 0)
+        async with stage(database_url, documents, page_size=2) as site:
+            admitted = await admit(site, collections=["posts"])
+            listing, calls = site.source.list, 0
+
+            def seen(*asked: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                if calls == 3:
+                    raise_flag.set()
+                return listing(*asked)
+
+            raise_flag = asyncio.Event()
+            site.source.list = seen  # type: ignore[method-assign]
+            real = site.database.run
+
+            async def run(act: Any, *args: Any) -> Any:
+                if act is expanding.record_walk and raise_flag.is_set():
+                    raise_flag.clear()
+                    await real(pause, admitted.manifest_id, True)
+                return await real(act, *args)
+
+            site.database.run = run  # type: ignore[method-assign]
+            await enumerate_all(site)
+            assert await site.database.read(intent_count, admitted.manifest_id) == 8
+            row = await site.database.read(manifest_row, admitted.manifest_id)
+            assert (row.phase, row.lease_owner) == ("enumerating", None)
+            await real(pause, admitted.manifest_id, False)
+            mine = await real(expanding.claim_enumerating_manifest, "host/boot/9/9")
+            assert mine is not None
+            await site.steering.cancel("default", admitted.manifest_id, CALLER.actor)
+            with pytest.raises(LeaseLost):
+                await real(expanding.record_walk, mine.id, mine.fence, [Met("posts/x.json", "de")], Place())
+            await site.step_all()
+            status = await site.views.status("default", admitted.manifest_id)
+            assert (status["total_known"], status["counts"]["total"]) == (True, 8)
+            assert status["counts"]["skipped"] == 8
+
+    asyncio.run(play())
+
+
+def test_drafts_are_in_unless_the_scope_says_otherwise(sqlite_url: str) -> None:
+    """[C-041]"""
+
+    async def play() -> None:
+        documents = {"posts/draft.json": catalogue(a="A"), "posts/public.json": catalogue(b="B")}
+        async with stage(sqlite_url, documents) as site:
+            whole = await admit(site, "r-1", collections=["posts"])
+            public = await admit(site, "r-2", collections=["posts"], drafts=False)
+            await enumerate_all(site)
+            assert await site.database.read(intent_count, whole.manifest_id) == 4
+            assert await site.database.read(all_pairs, public.manifest_id) == [
+                ("posts/public.json", "de"),
+                ("posts/public.json", "fr"),
+            ]
+
+    asyncio.run(play())
+
+
+def test_a_source_that_does_not_answer_is_named_at_admission(sqlite_url: str) -> None:
+    """[M-108] nothing is persisted."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of()) as site:
+
+            def silent() -> Any:
+                raise SourceError("no answer")
+
+            site.source.contents = silent  # type: ignore[method-assign]
+            with pytest.raises(SourceError):
+                await admit(site, collections=["posts"])
+            assert await site.enumeration.step() == 0
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("mode", ["missing", "changed", "all", "force"])
+def test_a_canary_keeps_so_many_and_leaves_the_rest(database_url: str, mode: str) -> None:
+    """[C-075, C-077, C-079, C-081, C-082, C-084, C-088] of any mode, spread evenly over collections."""
+
+    async def play() -> None:
+        async with stage(database_url, site_of(30, 2), page_size=10) as site:
+            admitted = await site.admission.admit(
+                CALLER,
+                {
+                    "request_id": "r-1", "project": "docs", "mode": mode, "canary_limit": 10,
+                    "scope": {"collections": ["posts", "pages"], "globals": ["site.json"], "locales": ["de"]},
+                },
+            )  # fmt: skip
+            await enumerate_all(site)
+            states = await site.database.read(states_of, admitted.manifest_id)
+            kept = [ref for (ref, _), (state, _) in states.items() if state == "pending"]
+            assert len(kept) == 10
+            assert {ref for ref in kept if not ref.startswith("posts/")} == {
+                "pages/0000.json", "pages/0001.json", "site.json",
+            }  # fmt: skip
+            assert {code for state, code in states.values() if state == "skipped"} == {"canary_not_sampled"}
+            assert await site.counts(admitted.manifest_id) == {"preparing": 10, "skipped": 23}
+            await site.step_all()
+            assert await site.counts(admitted.manifest_id) == {"queued": 10, "skipped": 23}
+
+    asyncio.run(play())
+
+
+def test_nothing_of_a_canary_starts_before_its_sample_is_stored(database_url: str) -> None:
+    """[C-077, C-087] preparation finds nothing, whoever had the pairs before."""
+
+    async def play() -> None:
+        async with stage(database_url, site_of(4, 0)) as site:
+            other = await site.admit([("posts/0000.json", "de")], "other")
+            await enumerate_all(site)
+            admitted = await admit(site, canary=1, collections=["posts"])
+            met = [Met(f"posts/{number:04}.json", "de") for number in range(4)]
+            mine = await site.database.run(expanding.claim_enumerating_manifest, "host/boot/9/9")
+            assert mine is not None
+            await site.database.run(expanding.record_walk, mine.id, mine.fence, met, Place("canary"))
+            await site.step_all()
+            states = await site.database.read(states_of, admitted.manifest_id)
+            assert {state for state, _ in states.values()} == {"pending"}
+            assert await site.counts(other.manifest_id) == {"queued": 1}
+            with pytest.raises(CallerError) as early:
+                await site.promotion.promote("default", admitted.manifest_id, CALLER.actor)
+            assert early.value.code == "nothing_to_promote"
+            await site.database.run(sampling.store_sample, mine.id, mine.fence, (0,))
+            await site.database.run(leasing.free_gone_owners, ["host/boot/9/9"])
+            await site.step_all()
+            states = await site.database.read(states_of, admitted.manifest_id)
+            assert states["posts/0000.json", "de"][0] == "pending"  # another manifest has the pair
+            assert {state for pair, (state, _) in states.items() if pair[0] != "posts/0000.json"} == {
+                "skipped"
+            }
+            [body] = site.engine.submissions()
+            await site.deliver(event(body, "job-1"))
+            await site.step_all()
+            assert await site.counts(admitted.manifest_id) == {"queued": 1, "skipped": 3}
+
+    asyncio.run(play())
+
+
+def test_the_same_manifest_samples_the_same_after_every_death(database_url: str) -> None:
+    """[C-080, C-083, C-085, C-087] the sample is stored once, and decided in bounded transactions."""
+
+    async def play() -> None:
+        async with stage(database_url, site_of(150, 20), page_size=100) as site:
+            admitted = await admit(site, canary=5, collections=["posts", "pages"])
+            pool = sorted(expected(site.source.documents, "posts/", "pages/"))
+            mine = await site.database.run(expanding.claim_enumerating_manifest, "host/boot/9/9")
+            assert mine is not None
+            met = [Met(*pair) for pair in pool]
+            for start in range(0, len(met), 100):
+                chunk = met[start : start + 100]
+                await site.database.run(expanding.record_walk, mine.id, mine.fence, chunk, Place("canary"))
+            sample = Sample(admitted.manifest_id, 5)
+            for ordinal, (document, locale) in enumerate(pool):
+                sample.offer(document.partition("/")[0], ordinal, document, locale)
+            chosen = {pool[ordinal] for ordinal in sample.chosen()}
+            stored = await site.database.run(sampling.store_sample, mine.id, mine.fence, sample.chosen())
+            other = await site.database.run(sampling.store_sample, mine.id, mine.fence, (1, 2, 3))
+            assert other.sample == stored.sample
+            await site.database.run(sampling.settle_sample, mine.id, mine.fence, 100)
+            await site.database.run(leasing.free_gone_owners, ["host/boot/9/9"])
+            await enumerate_all(site)
+            states = await site.database.read(states_of, admitted.manifest_id)
+            assert {pair for pair, (state, _) in states.items() if state == "pending"} == chosen
+            assert len({document.partition("/")[0] for document, _ in chosen}) == 2
+            assert await site.counts(admitted.manifest_id) == {"preparing": 5, "skipped": 335}
+
+    asyncio.run(play())
+
+
+def test_a_pool_of_ten_thousand_and_one_is_sampled_whole() -> None:
+    """[C-078, C-080, C-082, C-086] no cap; the order hangs on manifest, document and locale alone."""
+
+    def sampled(order: range, manifest: str = "m") -> set[str]:
+        pool, sample = {}, Sample(manifest, 10)
+        for ordinal, number in enumerate(order):
+            pool[ordinal] = f"{'ab'[number % 2]}/{number}"
+            sample.offer(pool[ordinal].partition("/")[0], ordinal, pool[ordinal], "de")
+        return {pool[ordinal] for ordinal in sample.chosen()}
+
+    there = sampled(range(10_001))
+    assert there == sampled(range(10_000, -1, -1))
+    assert there != sampled(range(10_001), "another")
+    assert sum(name.startswith("a/") for name in there) == 5
+    assert sampled(range(0)) == set()
+
+
+def test_promotion_goes_on_with_what_was_left_out(database_url: str) -> None:
+    """[C-083, C-084] a second manifest, linked, the same for every promotion of one canary."""
+
+    async def play() -> None:
+        async with stage(database_url, site_of(120, 0)) as site:
+            canary = await admit(site, canary=10, collections=["posts"])
+            await site.step_all()
+            with pytest.raises(CallerError) as foreign:
+                await site.promotion.promote("default", canary.manifest_id, "somebody else")
+            assert foreign.value.code == "not_owner"
+            answers = await asyncio.gather(
+                *(site.promotion.promote("default", canary.manifest_id, CALLER.actor) for _ in range(5))
+            )
+            assert {answer.total for answer in answers} == {230}
+            [promoted] = {answer.manifest_id for answer in answers}
+            await enumerate_all(site)
+            first = await site.database.read(states_of, canary.manifest_id)
+            second = await site.database.read(all_pairs, promoted)
+            assert second == sorted(pair for pair, (state, _) in first.items() if state == "skipped")
+            status = await site.views.status("default", canary.manifest_id)
+            assert status["canary"] == {"limit": 10, "promotes": None, "promoted_to": promoted}
+            status = await site.views.status("default", promoted)
+            assert status["canary"] == {"limit": 0, "promotes": canary.manifest_id, "promoted_to": None}
+            plain = await site.admit([("posts/0000.json", "it")], "plain")
+            with pytest.raises(CallerError) as nothing:
+                await site.promotion.promote("default", plain.manifest_id, CALLER.actor)
+            assert nothing.value.code == "nothing_to_promote"
+
+    asyncio.run(play())
+
+
+def test_a_canary_of_pairs_is_a_canary_too(sqlite_url: str) -> None:
+    """[M-105] `canary_limit` stands beside pairs as beside a scope, and is part of the request's identity."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(12, 0)) as site:
+            pairs = sorted(expected(site.source.documents, "posts/"))
+            admitted = await site.admit(pairs, canary_limit=3)
+            await site.step_all()
+            assert await site.counts(admitted.manifest_id) == {"queued": 3, "skipped": 21}
+            with pytest.raises(CallerError) as conflict:
+                await site.admit(pairs, canary_limit=4)
+            assert conflict.value.code == "request_id_conflict"
+            for wrong in (-1, 10_001, True, "3"):
+                with pytest.raises(CallerError) as refused:
+                    await site.admit(pairs, "r-2", canary_limit=wrong)
+                assert refused.value.place == "canary_limit"
+
+    asyncio.run(play())
+
+
+def test_a_cursor_survives_writing_and_reading() -> None:
+    """[C-032] with its version; another one is refused and not guessed at."""
+    place = Place("collections", 3, "k\u00e4se", True, 5, ("posts",), (1, 2))
+    assert Place.parse(place.text) == place
+    assert Place.parse(None) == Place()
+    with pytest.raises(ValueError, match="another release"):
+        Place.parse(json.dumps({**json.loads(place.text), "v": 2}))
