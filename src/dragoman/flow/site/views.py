@@ -164,7 +164,12 @@ def _health(tx: Tx, manifest: Row) -> dict[str, Any]:
 
 
 def _cost(tx: Tx, scope: Workspace, manifest_id: str, split: dict[str, int]) -> dict[str, Any]:
+    """The money of a manifest, as the ledger has it.
+
+    What the memory saved is reckoned at the manifest's own average, so it is 0 where nothing was bought.
+    """
     money = viewing.money(tx, scope.id, manifest_id)
+    saved = money["microusd"] * split["via_memory"] / split["via_ai"] if split["via_ai"] else 0
     return {
         "paid_usd": (money["microusd"] + money["wasted_microusd"]) / _MICRO,
         "paid_tokens": money["tokens"] + money["wasted_tokens"],
@@ -173,6 +178,7 @@ def _cost(tx: Tx, scope: Workspace, manifest_id: str, split: dict[str, int]) -> 
         "at_risk_usd": money["at_risk_microusd"] / _MICRO,
         "at_risk_tokens": money["at_risk_tokens"],
         "at_risk_calls": money["at_risk_attempts"],
+        "saved_usd": round(saved) / _MICRO,
         "memory_fields": split["via_memory"],
         "provider_fields": split["via_ai"],
     }

@@ -91,6 +91,9 @@ def _add_translate(cli: typer.Typer) -> None:
         on_unknown: Annotated[
             str, typer.Option(help="A call without an answer: resend, resend:unlimited or hold.")
         ] = "",
+        budget: Annotated[
+            str, typer.Option(help="The most that it may cost: 5usd, 100000tokens; a rerun may raise it.")
+        ] = "",
         wait: Annotated[bool, typer.Option("--wait", help="Stay while something waits.")] = False,
         force: Annotated[bool, typer.Option("--force", help="Also replace what people edited.")] = False,
         explain_edits: Annotated[
@@ -118,6 +121,7 @@ def _add_translate(cli: typer.Typer) -> None:
             dry_run=dry_run,
             as_json=as_json,
             database_url=db,
+            budget=budget,
         )
         run(lambda settings: translating.translate(settings, asked), as_json, database_url=db)
 

@@ -20,6 +20,7 @@ from dragoman.content import locales
 from dragoman.kernel import canonical
 from dragoman.kernel.errors import CallerError, LocaleError
 from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE
+from dragoman.model import budgets
 from dragoman.model.intents import MODES, Admitted
 from dragoman.model.scopes import Workspace
 from dragoman.surfaces.cli.following import follow, report
@@ -33,6 +34,7 @@ from dragoman.wiring.settings import Settings
 
 _OWNER = "local"
 _LEFT_OUT_SHOWN = 3
+_BESIDE_THE_RESULT = frozenset({"on_unknown", "explain_edits", "budget"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,7 @@ class Order:
     @property
     def resume_key(self) -> str:
         """The same order again is the same work: what does not change the result is left out."""
-        kept = {
-            name: value for name, value in self.frozen.items() if name not in ("on_unknown", "explain_edits")
-        }
+        kept = {name: value for name, value in self.frozen.items() if name not in _BESIDE_THE_RESULT}
         return canonical.fingerprint(
             {"project": self.project, "pairs": [list(pair) for pair in self.pairs], **kept}
         )
@@ -107,6 +107,8 @@ def plan(settings: Settings, asked: Asked) -> Order:
         "batch_size": settings.batch_size,
         "concurrency": settings.concurrency,
     }
+    if asked.budget:
+        frozen["budget"] = budgets.spelled(asked.budget, "--budget")
     pairs = tuple(sorted((document, locale) for document in found.templates for locale in targets))
     return Order(settings.project or settings.root.name or "default", pairs, frozen, found.skipped)
 
@@ -147,9 +149,13 @@ def _refuse_provider(settings: Settings, name: str, base_url: str) -> None:
 
 
 async def _apply_policy(services: Services, admitted: Admitted, asked: Asked) -> None:
-    """A policy given on a rerun holds for calls that the first run left unknown, too."""
-    if admitted.how == "resumed" and asked.on_unknown:
-        control = {"revision": services.database.now(), "on_unknown": asked.on_unknown}
+    """A policy given on a rerun holds for calls that the first run left unknown, too; so does a budget."""
+    if admitted.how == "resumed" and (asked.on_unknown or asked.budget):
+        control: dict[str, Any] = {"revision": services.database.now()}
+        if asked.on_unknown:
+            control["on_unknown"] = asked.on_unknown
+        if asked.budget:
+            control["budget"] = budgets.spelled(asked.budget, "--budget")
         await services.controls.put(Workspace(services.settings.workspace), admitted.manifest_id, control)
 
 

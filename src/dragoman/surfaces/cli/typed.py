@@ -26,10 +26,11 @@ class Asked:
     dry_run: bool
     as_json: bool
     database_url: str
+    budget: str = ""
 
     @property
     def again(self) -> str:
-        """The command that asks for the same; without a password, `--wait`, `--json` and `--on-unknown`."""
+        """The command that asks for the same; without a password and what does not change the result."""
         chosen = {
             "--from": self.source_locale,
             "--out": self.out,

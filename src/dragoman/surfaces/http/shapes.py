@@ -50,6 +50,13 @@ class Pair(_Request):
     locale: Locale
 
 
+class Budget(_Request):
+    """The most that something may cost; what is absent is unbounded."""
+
+    tokens: int | None = Field(None, gt=0)
+    usd: float | None = Field(None, gt=0)
+
+
 class ManifestRequest(_Request):
     """Many documents into many locales, admitted as one."""
 
@@ -62,6 +69,7 @@ class ManifestRequest(_Request):
     on_unknown: Literal["resend", "resend:unlimited", "hold"] = "resend"
     provider: str = Field("", max_length=255, description="The name of a configured provider.")
     tone: str = Field("", max_length=255)
+    budget: Budget | None = None
 
 
 class ManifestAccepted(_Answer):
@@ -212,6 +220,7 @@ class BulkRequest(_Request):
     tone: str | None = None
     options: dict[str, Any] | None = None
     callbackUrl: str | None = Field(None, max_length=500)  # noqa: N815
+    budget: Budget | None = Field(None, description="Bounds the client job until a control says otherwise.")
     items: list[BulkItem] = Field(min_length=1, max_length=limits.ITEMS_PER_SUBMISSION)
 
 
@@ -277,7 +286,7 @@ class ControlRequest(_Request):
     revision: int = Field(ge=1)
     paused: bool = False
     canceled: bool = False
-    budget: dict[str, Any] | None = None
+    budget: Budget | None = Field(None, description="Null is unbounded; absent leaves it as it is.")
     on_unknown: Literal["resend", "resend:unlimited", "hold"] | None = None
 
 
