@@ -60,6 +60,16 @@ def wake_lanes(tx: Tx, _system: System, after: str, limit: int) -> str:
     return str(page[-1].workspace) if len(page) == limit else ""
 
 
+def wake_budget_waiters(tx: Tx, _system: System, workspace: str, limit: int) -> int:
+    """Let those jobs of a workspace try again now that wait longest for money; how many."""
+    waiting = jobs.budget_waiters(tx, workspace, limit)
+    for job_id in waiting:
+        jobs.wake_one(tx, job_id)
+    if waiting:
+        lanes.wake(tx, workspace, lanes.ENGINE, tx.now)
+    return len(waiting)
+
+
 def wake_jobs(tx: Tx, _system: System, limit: int) -> int:
     """Let queued jobs come due that nothing holds back any more; how many."""
     silent = jobs.hushed(tx, limit)

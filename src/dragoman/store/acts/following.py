@@ -23,8 +23,9 @@ _COMMANDS = publishing.publication_commands
 def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
     """The earliest instant at which something of a manifest moves by itself; None where nothing will.
 
-    Work that another live process holds is due when its lease would end. What waits for a pair moves with
-    the manifest that has it; what its owner paused moves when its owner says so.
+    What waits for money moves when other work of its workspace ends, or when somebody raises a bound. Work
+    that another live process holds is due when its lease would end. What waits for a pair moves with the
+    manifest that has it; what its owner paused moves when its owner says so.
     """
     manifest = manifests.find(tx, scope, manifest_id)
     if manifest is not None and manifest.paused:
@@ -49,6 +50,7 @@ def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
                 _JOBS.c.workspace == scope.id,
                 _JOBS.c.client_job_id.in_(ids),
                 _JOBS.c.state.in_(sorted(JOB.open)),
+                sa.or_(_JOBS.c.parked_for != "budget", _JOBS.c.next_attempt_at <= tx.now),
             ],
         ),
         (

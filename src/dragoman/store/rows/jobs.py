@@ -241,6 +241,17 @@ def wake_one(tx: Tx, job_id: str) -> bool:
     return tx.touched(here.values(parked_for="", **_due_now(tx))) == 1
 
 
+def budget_waiters(tx: Tx, workspace: str, limit: int) -> list[str]:
+    """Queued jobs that wait for money and are not due, those first that come due first."""
+    waiting = sa.select(_JOBS.c.id).where(
+        _JOBS.c.workspace == workspace,
+        _JOBS.c.state == JOB.initial,
+        _JOBS.c.next_attempt_at > tx.now,
+        _JOBS.c.parked_for == "budget",
+    )
+    return [row.id for row in tx.all(waiting.order_by(_JOBS.c.next_attempt_at).limit(limit))]
+
+
 def ask_cancel(tx: Tx, job_id: str) -> None:
     """Tell the holder of a job to start no further call."""
     tx.touched(sa.update(_JOBS).where(_JOBS.c.id == job_id).values(cancel_asked=True, updated_at=tx.now))

@@ -26,6 +26,7 @@ from dragoman.kernel.identity import Chance
 from dragoman.kernel.journal import about, logger
 from dragoman.kernel.limits import (
     BUDGET_RETRY_SECONDS,
+    BUDGET_WAITERS_WOKEN,
     CALL_TIMEOUT_SECONDS,
     IDLE_POLL_SECONDS,
     JOB_LEASE_SECONDS,
@@ -181,13 +182,22 @@ class Translation:
         if work.failure:
             return await self._finish(claimed, "failed", *work.failure)
         if not work.open:
-            return await self._finish(claimed, "completed")
+            return await self._completed(claimed, work)
         if work.stop and work.stop.cause == "canceled":
             return await self._finish(claimed, "canceled", "canceled", "the job was canceled")
         reason, due_at = self._parking(work)
         await self._database.run(finishing.park_job, claimed.job_id, claimed.fence, reason, due_at)
         _log.info("job parked", reason=reason)
         return "parked"
+
+    async def _completed(self, claimed: Claimed, work: JobWork) -> End:
+        """End a job that is all worked; what it reserved and did not use may be what others wait for."""
+        end = await self._finish(claimed, "completed")
+        if work.account.priced:
+            await self._database.run(
+                claiming.wake_budget_waiters, self._system, claimed.workspace, BUDGET_WAITERS_WOKEN
+            )
+        return end
 
     def _parking(self, work: JobWork) -> tuple[str, int | None]:
         """What the job waits for, and when it comes due; None where that is for somebody else to say."""
@@ -196,7 +206,9 @@ class Translation:
             return "", None
         waits = [(due_at, "provider") for due_at in work.waits]
         if work.stop and work.stop.cause == "budget":
-            waits.append((now + seconds(BUDGET_RETRY_SECONDS), "budget"))
+            # calls that were under way beside it have been settled since, to less than their worst case
+            later = 0 if work.has_progressed else seconds(BUDGET_RETRY_SECONDS)
+            waits.append((now + later, "budget"))
         if work.stop and work.stop.cause == "provider":
             waits.append((work.stop.until or now, "provider"))
         if waits:

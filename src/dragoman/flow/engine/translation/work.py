@@ -46,6 +46,7 @@ class JobWork:
         self.account = _account(loaded, provider, bounds)
         self.open: dict[int, Field] = {field.ordinal: field for field in loaded.fields}
         self.caller = Caller(self.job.id, self.job.workspace, provider.name, provider.account)
+        self._open_at_first = len(self.open)
         self.slots = asyncio.Semaphore(loaded.job.options.concurrency)
         self.stop: Halt | None = Halt("canceled") if loaded.cancel_asked else None
         self.failure: tuple[str, str] | None = None
@@ -67,6 +68,11 @@ class JobWork:
     def shelf(self) -> Shelf:
         """Where the project's texts of this source locale stand."""
         return Shelf(self.job.project, self.job.source_locale)
+
+    @property
+    def has_progressed(self) -> bool:
+        """Whether anything has come of it since it was claimed."""
+        return len(self.open) < self._open_at_first
 
     @property
     def may_start(self) -> bool:
