@@ -37,8 +37,9 @@ bench: $(READY) ## measure the whole path beside its peers
 simulate: $(READY) ## crash the simulated system everywhere: SEEDS=200, or SEED=7 to replay one, SECONDS=60 to stop early
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seeds 1 --seed $(SEED),--seeds $(SEEDS)) $(if $(FRESH),--fresh) $(if $(SECONDS),--seconds $(SECONDS))
 
-chaos: $(READY) $(MINISTACK) ## kill -9 in full: 20 runs of 200 documents on each database, and one killed 20 times
-	DRAGOMAN_CHAOS_RUNS=20 DRAGOMAN_CHAOS_DOCUMENTS=200 DRAGOMAN_CHAOS_KILLS=20 $(BIN)/pytest tests/chaos
+chaos: $(READY) $(MINISTACK) ## kill -9 in full: runs of 200 documents on each database, one killed 20 times, 2,000 intents on two engines
+	DRAGOMAN_CHAOS_RUNS=20 DRAGOMAN_CHAOS_DOCUMENTS=200 DRAGOMAN_CHAOS_KILLS=20 \
+		DRAGOMAN_CHAOS_INTENTS=2000 DRAGOMAN_CHAOS_ENGINE_KILLS=10 $(BIN)/pytest tests/chaos
 
 evidence: $(READY) ## check docs/evidence.md and count what is still open
 	$(BIN)/python -m tests.evidence

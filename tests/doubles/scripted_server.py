@@ -288,6 +288,7 @@ class ScriptedServer:
                 "attempt_id": seen.attempt_id,
                 "target_locale": seen.question["target_locale"],
                 "texts": seen.texts,
+                "request_bytes": len(seen.body),
             }
             with self._log.open("a", encoding="utf-8") as log:
                 log.write(json.dumps(line, ensure_ascii=False) + "\n")
