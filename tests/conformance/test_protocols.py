@@ -101,6 +101,22 @@ def test_a_server_that_never_answers_leaves_the_attempt_unknown(name: str) -> No
     assert (answer.outcome, len(server.calls)) == ("TIMEOUT_UNKNOWN", 1)
 
 
+def test_a_time_out_after_the_work_is_unknown_until_it_is_asked_about(name: str) -> None:
+    spoken = PROTOCOLS[name]
+
+    async def run() -> tuple[ProviderAnswer, ProviderAnswer | None, int]:
+        async with spoken.server(Script(acts=["late"], known_headers=True)) as server:
+            provider = spoken.connect(server.url)
+            lost = await provider.send(provider.render(QUESTION), "attempt-1", 0.3)
+            found = await provider.ask("attempt-1", 20)
+            await provider.close()
+            return lost, found, len(server.calls)
+
+    lost, found, calls = asyncio.run(run())
+    assert (lost.outcome, calls) == ("TIMEOUT_UNKNOWN", 1)
+    assert (found is not None) is spoken.recoverable
+
+
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 413, 422])
 def test_a_refusal_counts_where_the_vendor_has_proved_it(name: str, code: int) -> None:
     spoken = PROTOCOLS[name]

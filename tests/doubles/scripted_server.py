@@ -21,7 +21,7 @@ name or an object `{"act": name, …}`:
     hang           accepted, answered after release        silent      accepted, never answered
     close, reset   the connection ends after the request was read, by FIN or RST
     cut            the head and a `share` of the body, then the connection ends
-    lost           all is done and kept, and the connection ends
+    lost, late     all is done and kept; the connection ends, or stays mute until release
 
 `seconds` on any act waits before the answer, `content` takes the place of the reply's text. `rules` come
 before the acts and take no turn of theirs: `{"contains": text, "act": …}` for questions with such a text,
@@ -197,6 +197,8 @@ class ScriptedServer:
                 return self.content_filter()
         completion = self.completion(act, seen, said)
         self.keep(completion, said)
+        if act["act"] == "late":
+            await self._released.wait()
         if act["act"] == "lost":
             _hang_up(request, abruptly=False)
             await asyncio.Event().wait()

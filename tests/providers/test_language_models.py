@@ -134,6 +134,14 @@ def test_a_protocol_is_chosen_by_the_settings(monkeypatch: pytest.MonkeyPatch) -
     assert (tokens, microusd) == (34, 24 + 20)
 
 
+def test_a_fallback_is_a_provider_that_there_is() -> None:
+    chosen = ProviderSettings(protocol="pseudo", fallback=("openai:gpt-4o", "rehearsal"))
+    assert catalogue.fallbacks(Settings(providers={"house": chosen})) == {"house": chosen.fallback}
+    wrong = ProviderSettings(protocol="pseudo", fallback=("nobody",))
+    with pytest.raises(SettingsError, match="nobody"):
+        catalogue.fallbacks(Settings(providers={"house": wrong}))
+
+
 def test_a_provider_without_a_model_says_how_to_name_one() -> None:
     chosen = ProviderSettings(protocol="chat", base_url="http://127.0.0.1:11434/v1")
     with pytest.raises(SettingsError, match="house:MODEL"):
