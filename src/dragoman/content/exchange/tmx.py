@@ -38,6 +38,9 @@ _SYNTAX = "x-dragoman-syntax"
 _DATE = re.compile(r"(\d{8}T\d{6})Z")
 _DATES = "%Y%m%dT%H%M%S"
 
+CLOSING = b"  </body>\n</tmx>\n"
+"""What stands behind the last unit."""
+
 
 @dataclass(frozen=True, slots=True)
 class TmxUnit:
@@ -75,22 +78,31 @@ def write_tmx(stream: BinaryIO, units: Iterable[TmxUnit], source_locale: str, ve
 
     Raises `DocumentError` for a text that XML cannot hold, naming its unit.
     """
+    stream.write(opening(source_locale, version))
+    count = 0
+    for unit in units:
+        stream.write(written(unit))
+        count += 1
+    stream.write(CLOSING)
+    return count
+
+
+def opening(source_locale: str, version: str = "1") -> bytes:
+    """What stands before the first unit, for a caller that writes page by page."""
     header = (
         f'<header creationtool="Dragoman" creationtoolversion={quoted(version)} segtype="block" '
         f'o-tmf="Dragoman" adminlang="en" srclang={quoted(source_locale)} datatype="plaintext"/>'
     )
-    opening = f'<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n  {header}\n  <body>\n'
-    stream.write(opening.encode())
-    count = 0
-    for unit in units:
-        try:
-            stream.write(_unit(unit).encode())
-        except DocumentError as error:
-            name = unit.id or unit.source[:60]
-            raise DocumentError(f"the unit {name!r} cannot be written: {error.message}") from error
-        count += 1
-    stream.write(b"  </body>\n</tmx>\n")
-    return count
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n  {header}\n  <body>\n'.encode()
+
+
+def written(unit: TmxUnit) -> bytes:
+    """One unit. Raises `DocumentError` for a text that XML cannot hold, naming the unit."""
+    try:
+        return _unit(unit).encode()
+    except DocumentError as error:
+        name = unit.id or unit.source[:60]
+        raise DocumentError(f"the unit {name!r} cannot be written: {error.message}") from error
 
 
 def _read(stream: BinaryIO, source_locale: str, target_locale: str) -> Iterator[TmxUnit]:
