@@ -126,6 +126,8 @@ def _pages(metadata: sa.MetaData) -> dict[str, sa.Table]:
             *counted("completed", "failed", "protected", "skipped", "retryable_failed"),
             optional("prepare_due_at", Instant),  # the earliest intent here that wants preparation
             optional("submit_due_at", Instant),  # the earliest one prepared and in no submission
+            required("prepare_served_at", Instant, server_default="0"),  # its turns: due again after others
+            required("submit_served_at", Instant, server_default="0"),
             *lease_columns(),
             sa.CheckConstraint(
                 "pending + preparing + prepared + queued + processing"

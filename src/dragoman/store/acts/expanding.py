@@ -164,8 +164,8 @@ def record_listing_failure(
 
 
 def rest_enumeration(tx: Tx, manifest_id: str, fence: int) -> None:
-    """Hand a manifest on when the step's time is over."""
-    _rest(tx, manifest_id, fence)
+    """Hand a manifest on when the step's time is over: those that wait come before it."""
+    _rest(tx, manifest_id, fence, next_attempt_at=tx.now)
 
 
 def _rest(tx: Tx, manifest_id: str, fence: int, **values: object) -> None:

@@ -8,6 +8,7 @@ from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.limits import SHARD_LEASE_SECONDS
 from dragoman.store import leases
 from dragoman.store.columns import is_set
+from dragoman.store.rows import shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
@@ -15,7 +16,10 @@ _SHARDS, _MANIFESTS = tables.shards, tables.manifests
 
 
 def claim_shard(tx: Tx, due_column: str, owner: str) -> Row | None:
-    """Lease the shard that has been due longest, of a manifest that is neither paused nor canceled."""
+    """Lease the shard that has been due longest, of a manifest that is neither paused nor canceled.
+
+    Its turn is over with that: until it is due again, every shard that waits now comes first.
+    """
     due = _SHARDS.c[due_column]
     halted = sa.select(_MANIFESTS.c.id).where(
         _MANIFESTS.c.id == _SHARDS.c.manifest_id,
@@ -32,6 +36,7 @@ def claim_shard(tx: Tx, due_column: str, owner: str) -> Row | None:
         limit=1,
         owner=owner,
         lease_seconds=SHARD_LEASE_SECONDS,
+        set_={shards.SERVED[due_column]: tx.now},
     )
     return claimed[0] if claimed else None
 

@@ -104,7 +104,7 @@ _REOPEN = (
         _FIELDS.c.state == _FAILED,
         _FIELDS.c.code == sa.bindparam("old_code"),
     )
-    .values(state=FIELD.next(_FAILED, "redrive"), code="", message="", calls=0)
+    .values(state=FIELD.initial, code="", message="", calls=0)
 )
 _REOPEN_ITEMS = sa.update(_ITEMS).where(_ITEMS.c.job_id == sa.bindparam("job")).values(status="", code="")
 _REOPEN = (

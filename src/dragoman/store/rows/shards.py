@@ -5,7 +5,7 @@ Whoever moves intents first locks the touched shards in ascending order, moves, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 
@@ -17,6 +17,9 @@ from dragoman.store.transaction import Row, Tx
 _SHARDS, _INTENTS, _MANIFESTS = tables.shards, tables.intents, tables.manifests
 
 STATES = ("pending", "preparing", "prepared", "queued", "processing", *sorted(INTENT.terminal))
+
+SERVED = {"prepare_due_at": "prepare_served_at", "submit_due_at": "submit_served_at"}
+"""Due time → when a worker last took the shard for that: it is due no earlier, so that shards take turns."""
 
 _COUNTS = (
     sa.select(
@@ -71,10 +74,20 @@ def recount(tx: Tx, manifest_id: str, shards: Iterable[int]) -> bool:
         tx.touched(
             sa.update(_SHARDS)
             .where(_SHARDS.c.manifest_id == manifest_id, _SHARDS.c.shard == shard)
-            .values(**counts)
+            .values({**counts, **_turns(counts)})
         )
         finished = finished or counts["intents"] == sum(counts[state] or 0 for state in INTENT.terminal)
     return finished and end_manifest(tx, manifest_id)
+
+
+def _turns(counts: Mapping[str, int | None]) -> dict[str, sa.ColumnElement[int]]:
+    """Due times, put off to the last turn where that is later."""
+    put_off = {}
+    for due, served in SERVED.items():
+        turn = _SHARDS.c[served]
+        if counts[due] is not None:
+            put_off[due] = sa.case((turn > counts[due], turn), else_=sa.literal(counts[due], turn.type))
+    return put_off
 
 
 def _count(tx: Tx, manifest_id: str, shard: int) -> dict[str, int | None]:
@@ -104,11 +117,15 @@ def totals(tx: Tx, manifest_id: str) -> dict[str, int]:
 def agree(tx: Tx, manifest_id: str) -> bool:
     """Whether the stored counts of every shard equal a recount."""
     stored = tx.all(sa.select(_SHARDS).where(_SHARDS.c.manifest_id == manifest_id))
-    return all(
-        {name: getattr(row, name) for name in counts} == counts
-        for row in stored
-        for counts in [_count(tx, manifest_id, row.shard)]
-    )
+    return all(_agrees(row, _count(tx, manifest_id, row.shard)) for row in stored)
+
+
+def _agrees(row: Row, counts: Mapping[str, int | None]) -> bool:
+    expected = dict(counts)
+    for due, served in SERVED.items():
+        earliest = counts[due]
+        expected[due] = None if earliest is None else max(earliest, int(getattr(row, served)))
+    return {name: getattr(row, name) for name in expected} == expected
 
 
 def end_manifest(tx: Tx, manifest_id: str) -> bool:

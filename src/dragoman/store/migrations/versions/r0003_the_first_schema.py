@@ -309,6 +309,8 @@ def _shards() -> None:
         sa.Column("retryable_failed", Count, nullable=False, server_default="0"),
         sa.Column("prepare_due_at", Instant),
         sa.Column("submit_due_at", Instant),
+        sa.Column("prepare_served_at", Instant, nullable=False, server_default="0"),
+        sa.Column("submit_served_at", Instant, nullable=False, server_default="0"),
         sa.Column("lease_owner", Word(160)),
         sa.Column("lease_expires_at", Instant),
         sa.Column("fence", Count, nullable=False, server_default="0"),
