@@ -107,16 +107,6 @@ _REOPEN = (
     .values(state=FIELD.initial, code="", message="", calls=0)
 )
 _REOPEN_ITEMS = sa.update(_ITEMS).where(_ITEMS.c.job_id == sa.bindparam("job")).values(status="", code="")
-_REOPEN = (
-    sa.update(_FIELDS)
-    .where(
-        _FIELDS.c.job_id == sa.bindparam("job"),
-        _FIELDS.c.state == _FAILED,
-        _FIELDS.c.code == sa.bindparam("old_code"),
-    )
-    .values(state=FIELD.next(_FAILED, "redrive"), code="", message="", calls=0)
-)
-_REOPEN_ITEMS = sa.update(_ITEMS).where(_ITEMS.c.job_id == sa.bindparam("job")).values(status="", code="")
 _FAIL_ITEM = (
     sa.update(_ITEMS)
     .where(_ITEMS.c.job_id == sa.bindparam("job"), _ITEMS.c.ordinal == sa.bindparam("item"))
@@ -244,12 +234,6 @@ def count_calls(tx: Tx, job_id: str, counted: Iterable[tuple[int, int]]) -> None
 def fail_open(tx: Tx, job_id: str, code: str, message: str) -> None:
     """End every field that is still open with one code."""
     tx.touched(_FAIL_OPEN, {"job": job_id, "new_code": code, "new_message": sanitize(message)})
-
-
-def reopen(tx: Tx, job_id: str, code: str) -> None:
-    """Open every field that ended with this code once more, and the job's items."""
-    tx.touched(_REOPEN, {"job": job_id, "old_code": code})
-    tx.touched(_REOPEN_ITEMS, {"job": job_id})
 
 
 def reopen(tx: Tx, job_id: str, code: str) -> None:

@@ -82,7 +82,7 @@ def recount(tx: Tx, manifest_id: str, shards: Iterable[int]) -> bool:
 
 def _turns(counts: Mapping[str, int | None]) -> dict[str, sa.ColumnElement[int]]:
     """Due times, put off to the last turn where that is later."""
-    put_off = {}
+    put_off: dict[str, sa.ColumnElement[int]] = {}
     for due, served in SERVED.items():
         turn = _SHARDS.c[served]
         if counts[due] is not None:

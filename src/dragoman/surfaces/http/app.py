@@ -17,7 +17,6 @@ from dragoman.surfaces.http import (
     outbox_routes,
     publication_routes,
     quarantine_routes,
-    quarantine_routes,
     stream_routes,
 )
 from dragoman.surfaces.http.contract import Described
@@ -58,7 +57,6 @@ def _app(new_id: Callable[[], str]) -> FastAPI:
     app.include_router(engine_routes.router)
     app.include_router(callback_routes.router)
     app.include_router(outbox_routes.router)
-    app.include_router(quarantine_routes.router)
     app.include_router(quarantine_routes.router)
     app.include_router(health_routes.router)
     problems.install(app)

@@ -188,7 +188,6 @@ DELIVERY_PAGE: dict[str, Any] = {
 }
 REDRIVEN: dict[str, Any] = {"id": EXAMPLE_ID, "state": "pending"}
 JOB_REDRIVEN: dict[str, Any] = {"id": EXAMPLE_ID, "status": "queued"}
-JOB_REDRIVEN: dict[str, Any] = {"id": EXAMPLE_ID, "status": "queued"}
 EVENT: dict[str, Any] = {
     "event": "job.completed",
     "submission_id": EXAMPLE_ID,

@@ -337,13 +337,6 @@ class JobRedriven(_Answer):
     status: Literal["queued"]
 
 
-class JobRedriven(_Answer):
-    """It is tried again, under the same id."""
-
-    id: Uuid
-    status: Literal["queued"]
-
-
 class Alive(_Answer):
     """The process answers."""
 
