@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from dragoman.kernel.identity import sha256
 from dragoman.model.walks import Contents, Listing
 
 
@@ -60,6 +61,10 @@ class MemorySource:
     def read_target(self, ref: str, locale: str) -> bytes | None:
         self.asked["read_target"] += 1
         return self.targets.get((ref, locale))
+
+    def fingerprint(self, ref: str) -> str:
+        self.asked["fingerprint"] += 1
+        return sha256(self.documents[ref])
 
     def target_path(self, ref: str, locale: str) -> str:
         return f"{locale}/{ref}"

@@ -233,6 +233,10 @@ class Source(Protocol):
         """The bytes that stand at the target of (document, locale), None where nothing stands."""
         ...
 
+    def fingerprint(self, ref: str) -> str:
+        """The SHA-256 of what `read` gives now, in hex. Raises as `read` does."""
+        ...
+
     def target_path(self, ref: str, locale: str) -> str:
         """Where the translation of (document, locale) goes, relative to the target's root."""
         ...

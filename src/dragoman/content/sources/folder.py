@@ -19,6 +19,7 @@ from dragoman.content import layouts, locales
 from dragoman.content.documents import HEAD_BYTES, head_of
 from dragoman.kernel import limits
 from dragoman.kernel.errors import CallerError, SourceError
+from dragoman.kernel.identity import sha256
 from dragoman.model.contracts import Format
 from dragoman.model.walks import Contents, Listing
 
@@ -136,6 +137,10 @@ class FolderSource:
         if place is None:
             raise CallerError(f"no document {ref}", "document_not_found", place=ref)
         return _bytes_of(place, ref)
+
+    def fingerprint(self, ref: str) -> str:
+        """The SHA-256 of a source's bytes. Raises as `read` does."""
+        return sha256(self.read(ref))
 
     def read_target(self, ref: str, locale: str) -> bytes | None:
         """The bytes where the translation goes, None where nothing stands."""

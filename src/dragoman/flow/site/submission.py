@@ -103,7 +103,7 @@ class Submitting:
         now: dict[str, str] = {}
         for document in {intent.document for intent in work.intents}:
             try:
-                now[document] = sha256(source.read(document))
+                now[document] = source.fingerprint(document)
             except SourceError:
                 now[document] = ""
         return [intent.id for intent in work.intents if now[intent.document] != intent.source_fingerprint]
