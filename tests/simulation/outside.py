@@ -6,9 +6,10 @@ Each wrapper puts a point before and after the call, and refuses to be used whil
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from dragoman.families.submission import LocalEngine
 from dragoman.model.completions import ProviderAnswer
@@ -103,6 +104,10 @@ class Door:
         return await self._family.deliver(outgoing, deadline_seconds)
 
 
+def _working(reference: str) -> Answer:
+    return Answer("TIMEOUT_UNKNOWN", code="PROVIDER_TIMEOUT_UNKNOWN", provider_ref=reference)
+
+
 def _lost() -> Answer:
     return Answer("CONNECTION_UNKNOWN", code="PROVIDER_CONNECTION_UNKNOWN", message="the answer was lost")
 
@@ -172,6 +177,11 @@ class Vendor(RehearsalProvider):
             self.rules.tell(process, f"the provider played {self.calls[before].move}")
         return answer
 
+    async def ask(self, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
+        """The kept answer, never within a transaction."""
+        self.rules.leave("a question to the provider")
+        return await super().ask(attempt_id, deadline_seconds)
+
     def clear_up(self) -> None:
         """From now on the weather is fair."""
         self._weather = {}
@@ -182,3 +192,26 @@ class Vendor(RehearsalProvider):
         for call in self.accepted:
             found.setdefault(call.attempt_id, []).append(call)
         return found
+
+
+class BackgroundVendor(Vendor):
+    """Answers with a reference, works meanwhile, and is fetched by the reference."""
+
+    def __init__(self, *said: Any, **more: Any) -> None:
+        super().__init__(*said, **more)
+        self.looks: Counter[str] = Counter()
+
+    async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
+        """The short request: what it came to, or the reference of what is being worked on."""
+        answer = await super().send(body, attempt_id, deadline_seconds)
+        return answer if answer.body is None else _working(attempt_id)
+
+    async def fetch(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
+        """What this reference has come to; every other time it is not done yet."""
+        self.rules.leave("a fetch from the provider")
+        self.looks[reference] += 1
+        if self.looks[reference] % 2:
+            await asyncio.sleep(deadline_seconds)
+            return _working(reference)
+        done = next((call for call in self.accepted if call.attempt_id == reference), None)
+        return ProviderAnswer("SUCCEEDED", body=done.answer, provider_ref=reference) if done else None

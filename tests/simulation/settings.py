@@ -49,6 +49,8 @@ class Setting:
     frees: bool = True
     priced: bool = True
     askable: bool = False
+    background: bool = False
+    """Whether the provider works in the background, and is known by a reference of its own."""
     on_unknown: str = "resend"
     weather: Mapping[str, float] = field(default_factory=dict)
     restart_seconds: float = 1.0
@@ -76,7 +78,7 @@ class Setting:
         return replace(self, plan=plan)
 
     def __str__(self) -> str:
-        answers = "askable" if self.askable else "dumb"
+        answers = "background" if self.background else "askable" if self.askable else "dumb"
         money = "priced" if self.priced else "free"
         weather = ", ".join(f"{move} {share:.0%}" for move, share in self.weather.items()) or "fair"
         return (
@@ -141,4 +143,5 @@ def of_seed(seed: int) -> Setting:
         splits_roles=splits_roles,
         is_small=dice.random() < 0.4,
         is_shuffled=True,
+        background=dice.random() < 0.2,
     )

@@ -30,7 +30,7 @@ from tests.simulation import verdict
 from tests.simulation.bounds import bounded
 from tests.simulation.faults import COMMIT, JUMPS_SECONDS, PAUSES_SECONDS, Kind, Place
 from tests.simulation.ground import Database
-from tests.simulation.outside import Door, EngineFace, Vendor, WatchedOffload
+from tests.simulation.outside import BackgroundVendor, Door, EngineFace, Vendor, WatchedOffload
 from tests.simulation.people import CALLER, Ask, People
 from tests.simulation.performing import FaultySession, InlineReader, InlineWriter
 from tests.simulation.processes import HERE, Killed, Process
@@ -460,7 +460,8 @@ class _Ears(logging.Handler):
 
 
 def _vendor(setting: Setting) -> Vendor:
-    return Vendor(
+    in_background = setting.background and setting.priced
+    return (BackgroundVendor if in_background else Vendor)(
         "vendor",
         locales.choose_code,
         seed=setting.seed,
