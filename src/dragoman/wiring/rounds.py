@@ -22,10 +22,11 @@ from dragoman.flow.site.reconciliation import Reconciliation
 from dragoman.flow.site.submission import Submitting
 from dragoman.kernel import limits
 from dragoman.model.scopes import System
-from dragoman.store.acts import leasing
+from dragoman.store.acts import claiming, leasing
 from dragoman.wiring import catalogue
-from dragoman.wiring.services import Services, open_services, source_of
+from dragoman.wiring.services import Services, open_services
 from dragoman.wiring.settings import Settings
+from dragoman.wiring.sourcing import source_of
 from dragoman.workers import Loop, free_vanished
 
 ROLES = ("site", "engine", "publishing")
@@ -49,6 +50,9 @@ async def opened(
 async def start(services: Services, roles: Sequence[str] = ROLES) -> None:
     """Start the loops of these roles, once what vanished processes of this host held is free."""
     await free_vanished(services.database)
+    weights = services.settings.workspace_weights
+    if "engine" in roles and weights:
+        await services.database.run(claiming.weigh_workspaces, System(), weights)
     services.workers.start(loops(services, roles))
 
 
@@ -124,6 +128,7 @@ def _engine_loops(services: Services) -> list[Loop]:
         call_timeout_seconds=settings.call_timeout_seconds,
         bounds=catalogue.bounds(settings),
         fallbacks=catalogue.fallbacks(settings),
+        offload=services.offload,
     )
     delivery = Delivery(database, services.ledger, services.clock, keeper.owner)
 

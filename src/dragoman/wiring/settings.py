@@ -11,7 +11,8 @@ import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -78,6 +79,21 @@ class ProviderSettings(BaseModel):
     """How fast and how widely this process calls the account, for all its jobs; absent is unbounded."""
 
 
+class ProjectSettings(BaseModel):
+    """One named project: where its documents live, and how its collections are cut."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: Literal["files", "http"] = "files"
+    url: str = ""
+    """Base URL of a source `http`."""
+    token_variable: str = ""
+    """Name of the environment variable that holds the source's bearer token: a reference, never the token."""
+    source_locale: str = ""
+    collections: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Of a source `files`: names of collections, each with its globs from the root."""
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Frozen once made."""
 
@@ -99,11 +115,17 @@ class Settings(BaseSettings):
     """The working tree: documents are named relative to it, and nothing is written outside of it."""
     provider: str = "pseudo"
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
+    projects: dict[str, ProjectSettings] = Field(default_factory=dict)
+    """What differs from project to project; one that is not named reads files under the root."""
     openai_endpoint: str = ""
     calls_per_process: int = Field(default=limits.CALLS_PER_PROCESS_SERVE, ge=1, le=10_000)
     calls_per_workspace: int | None = Field(default=None, ge=1, le=10_000)
     calls_per_endpoint: int | None = Field(default=None, ge=1, le=10_000)
     """Calls at once of one process for one workspace, and to one server; absent is `calls_per_process`."""
+    workspace_weights: dict[str, Annotated[int, Field(ge=1, le=1_000)]] = Field(default_factory=dict)
+    """How many turns of a worker a workspace has while the others have one; kept in the database until a
+    process with other weights starts.
+    """
     jobs_per_process: int = Field(default=limits.JOBS_PER_PROCESS, ge=1, le=64)
     batch_size: int = Field(default=limits.BATCH_SIZE, ge=1, le=limits.BATCH_SIZE_MAX)
     concurrency: int = Field(default=limits.CONCURRENCY, ge=1, le=limits.CONCURRENCY_MAX)
@@ -216,6 +238,8 @@ def _refuse_unsafe(settings: Settings) -> None:
             f"and a margin of {limits.LEASE_MARGIN_SECONDS} seconds"
         )
     _refuse_unclear_queue(settings)
+    for name, project in settings.projects.items():
+        _refuse_source(f"setting projects.{name}", project)
     if settings.openai_endpoint and "platform" in settings.providers:
         raise SettingsError("settings openai_endpoint and providers.platform disagree; keep one of them")
 
@@ -228,3 +252,19 @@ def _refuse_unclear_queue(settings: Settings) -> None:
         raise SettingsError("settings queue and queue_backend disagree; keep one of them")
     if server and settings.sqs_endpoint and server != settings.sqs_endpoint.rstrip("/"):
         raise SettingsError("settings queue and sqs_endpoint name different servers; keep one of them")
+
+
+def _refuse_source(place: str, project: ProjectSettings) -> None:
+    if project.source == "files":
+        if project.url or project.token_variable:
+            raise SettingsError(f"{place}: url and token_variable are of a source http")
+        return
+    try:
+        url = urlsplit(project.url)
+        whole = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:
+        whole = False
+    if not whole or url.username or url.password or url.query or url.fragment:
+        raise SettingsError(f"{place}: url must be http(s)://host/path, without user, query or fragment")
+    if project.collections:
+        raise SettingsError(f"{place}: collections are cut by the source itself")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dragoman.kernel.limits import JOB_STARTS_MAX, LANES_PER_CLAIM
 from dragoman.model.jobs import Claimed
@@ -18,14 +18,19 @@ def claim_job(tx: Tx, _system: System, owner: str, lease_seconds: float) -> Clai
     counts as a start; a job that has used them up is `exhausted`, and must end.
     """
     ready = lanes.ready(tx, lanes.ENGINE, LANES_PER_CLAIM)
-    for place, lane in enumerate(ready):
+    for lane in ready:
         job = jobs.claim(tx, lane.workspace, owner, lease_seconds)
         if job is not None:
-            lanes.serve(tx, lane, ready[:place] + ready[place + 1 :])
+            lanes.serve(tx, lane)
             return Claimed(job.id, job.workspace, job.fence, job.starts >= JOB_STARTS_MAX)
         lanes.lock(tx, lane)
         lanes.rest(tx, lane, jobs.next_due(tx, lane.workspace))
     return None
+
+
+def weigh_workspaces(tx: Tx, _system: System, weights: Mapping[str, int]) -> None:
+    """How many turns a workspace has while the others have one; whoever is not named has one."""
+    lanes.weigh(tx, lanes.ENGINE, weights)
 
 
 def release_job(tx: Tx, job_id: str, fence: int) -> None:

@@ -1,10 +1,13 @@
 """Rows of `lanes`: the workspaces that have work of one role, and whose turn it is.
 
-`ready_at` is when the workspace next has something due. `served_at` is its turn: it moves on by one at every
-claim, slower for a heavier lane; whoever was away takes up at the turn of the others, and saves nothing up.
+`ready_at` is when the workspace next has something due. `served_at` is its turn: the lowest comes next. A
+turn moves on by one with every claim, by a share of one for a heavier lane, so that all that are at work
+stand within one of each other; whoever was away, or alone for long, takes up there.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import sqlalchemy as sa
 
@@ -37,6 +40,7 @@ _AWAKE = (
     )
 )
 _SERVED = sa.update(_LANES).where(_HERE).values(served_at=sa.bindparam("turn"))
+_LATEST = sa.select(sa.func.max(_LANES.c.served_at)).where(_LANES.c.role == sa.bindparam("of_role"))
 _LOCKED = sa.select(_LANES.c.ready_at).where(_HERE).with_for_update()
 _REST = sa.update(_LANES).where(_HERE).values(ready_at=sa.bindparam("due"))
 
@@ -56,12 +60,23 @@ def wake(tx: Tx, workspace: str, role: str, due_at: int) -> None:
         tx.touched(_AWAKE, values)
 
 
-def serve(tx: Tx, lane: Row, others: list[Row]) -> None:
-    """Move a lane's turn on, to that of the next lane at least."""
-    step = MICROSECONDS // max(1, lane.weight)
-    following = min((other.served_at for other in others), default=lane.served_at)
-    turn = max(lane.served_at, following - step) + step
+def serve(tx: Tx, lane: Row) -> None:
+    """Move a lane's turn on, by a share for a heavy one; of what it missed it has one round at most."""
+    latest = int(tx.scalar(_LATEST, {"of_role": lane.role}) or 0)
+    turn = max(lane.served_at, latest - MICROSECONDS) + MICROSECONDS // max(1, lane.weight)
     tx.touched(_SERVED, {"ws": lane.workspace, "of_role": lane.role, "turn": turn})
+
+
+def weigh(tx: Tx, role: str, weights: Mapping[str, int]) -> None:
+    """Give workspaces their weights, and all others one turn a round."""
+    here = sa.update(_LANES).where(_LANES.c.role == role)
+    others = here.where(_LANES.c.workspace.not_in(sorted(weights)), _LANES.c.weight != 1)
+    tx.touched(others.values(weight=1))
+    fresh = [{"workspace": workspace, "role": role} for workspace in sorted(weights)]
+    if fresh:
+        tx.insert_new(_LANES, fresh, ("workspace", "role"))
+    for workspace, weight in sorted(weights.items()):
+        tx.touched(here.where(_LANES.c.workspace == workspace).values(weight=weight))
 
 
 def lock(tx: Tx, lane: Row) -> None:
