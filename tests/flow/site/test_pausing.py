@@ -91,7 +91,7 @@ def test_an_enumerator_at_work_is_stopped_in_its_middle(database_url: str) -> No
                     await site.steering.pause("default", manifest, "mia")
                 return done
 
-            site.database.run = pausing  # type: ignore[method-assign]
+            site.database.run = pausing  # type: ignore[method-assign,assignment]
             with pytest.raises(LeaseLost):
                 await site.enumeration.step()
             site.database.run = run  # type: ignore[method-assign]
@@ -153,7 +153,7 @@ def test_an_engine_that_cannot_be_told_now_is_told_later(database_url: str) -> N
             async def deaf(*_: object) -> Answer:
                 return UNREACHED
 
-            site.engine.control = deaf  # type: ignore[method-assign]
+            site.engine.control = deaf  # type: ignore[method-assign,assignment]
             paused = await site.steering.pause("default", manifest, "mia")
             assert (paused.changed, paused.told) == (True, False)
             assert not (await site.views.status("default", manifest))["health"]["engine_told"]
@@ -249,7 +249,8 @@ def test_a_failure_is_shown_to_who_may_edit_its_document(database_url: str) -> N
             manifest = (await site.admit([(document, "de") for document in documents])).manifest_id
             await site.step_all()
             site.source.foreign = {f"d{number}.json" for number in range(1, 8)}
-            shown, after = [], -1
+            shown: list[str] = []
+            after: int | None = -1
             while after is not None:
                 page = await site.views.failures("default", manifest, after, 1, "ann")
                 assert page["total"] == 9

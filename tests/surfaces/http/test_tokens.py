@@ -23,6 +23,9 @@ GUARDED = [
     ("GET", f"{MANIFESTS}/{SOME_ID}/results"),
     ("POST", f"{MANIFESTS}/{SOME_ID}/retry"),
     ("POST", f"{MANIFESTS}/{SOME_ID}/cancel"),
+    ("POST", f"{MANIFESTS}/{SOME_ID}/pause"),
+    ("POST", f"{MANIFESTS}/{SOME_ID}/resume"),
+    ("GET", f"{MANIFESTS}/{SOME_ID}/events"),
     ("POST", f"{MANIFESTS}/{SOME_ID}/publish"),
     ("POST", f"{MANIFESTS}/{SOME_ID}/revert"),
     ("GET", f"{MANIFESTS}/{SOME_ID}/executions"),
@@ -141,6 +144,8 @@ def test_what_lies_in_another_workspace_is_not_found_whatever_the_token_may(
         ("POST", MANIFESTS, "manifests:write"),
         ("POST", f"{MANIFESTS}/{SOME_ID}/retry", "manifests:write"),
         ("POST", f"{MANIFESTS}/{SOME_ID}/cancel", "manifests:write"),
+        ("POST", f"{MANIFESTS}/{SOME_ID}/pause", "manifests:write"),
+        ("POST", f"{MANIFESTS}/{SOME_ID}/resume", "manifests:write"),
         ("POST", f"{MANIFESTS}/{SOME_ID}/publish", "publications:write"),
         ("POST", f"{MANIFESTS}/{SOME_ID}/revert", "publications:write"),
         ("POST", "/v1/jobs/bulk-content", "jobs:write"),
@@ -206,7 +211,7 @@ def test_who_may_see_all_may_still_not_steer_what_others_asked_for(sqlite_url: s
             manifest_id = await house.admit(await house.token("manifests:write"))
             auditor = await house.token("manifests:read_all", "manifests:write", actor="alan")
             grace = await house.token("manifests:write", actor="grace")
-            for act in ("retry", "cancel"):
+            for act in ("retry", "cancel", "pause", "resume"):
                 path = f"{MANIFESTS}/{manifest_id}/{act}"
                 seen = await house.client.post(path, headers=auditor)
                 assert (seen.status_code, seen.json()["code"]) == (403, "not_owner")

@@ -69,7 +69,7 @@ async def stream_manifest(
     if len(streams) >= limits.STREAMS_MAX:
         raise CallerError("too many streams are open at this process", "rate_limited")
     token = request.headers.get("authorization", "").partition(" ")[2].strip()
-    watched = _Watched(services, workspace, manifest_id, identity.actor, sha256(token))
+    watched = _Watched(services, request, manifest_id, identity, sha256(token))
     return StreamingResponse(_counted(streams, watched, seen), media_type=_TYPE, headers=_HEADERS)
 
 
@@ -77,12 +77,12 @@ class _Watched:
     """One manifest, looked at for one reader."""
 
     def __init__(
-        self, services: Services, workspace: str, manifest_id: str, actor: str, hashed_token: str
+        self, services: Services, request: Request, manifest_id: str, reader: Identity, hashed_token: str
     ) -> None:
         self._services = services
-        self._workspace = workspace
+        self._request = request
         self._manifest_id = manifest_id
-        self._actor = actor
+        self._reader = reader
         self._hashed_token = hashed_token
 
     async def events(self, seen: str) -> AsyncIterator[bytes]:
@@ -93,7 +93,7 @@ class _Watched:
         spoke_at = now()
         with contextlib.suppress(StoreError):
             while now() < until:
-                status = await self._services.views.status(self._workspace, self._manifest_id, self._actor)
+                status = await self._look()
                 fresh = _id_of(status)
                 if fresh != seen:
                     seen, spoke_at = fresh, now()
@@ -109,15 +109,18 @@ class _Watched:
                 if await self._stops():
                     return
 
+    async def _look(self) -> dict[str, Any]:
+        reader = self._reader
+        return await self._services.views.status(reader.workspace, self._manifest_id, reader.actor)
+
     async def _may_still_look(self) -> bool:
-        found = await self._services.database.read(access.find_token, self._hashed_token)
-        return found is not None and found.actor == self._actor
+        return await self._services.database.read(access.find_token, self._hashed_token) == self._reader
 
     async def _stops(self) -> bool:
-        """Wait until it is time to look again; True where the process is to stop."""
+        """Wait until it is time to look again; True where the process is to stop, or nobody listens."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._services.stopping.wait(), limits.STREAM_LOOK_SECONDS)
-        return self._services.stopping.is_set()
+        return self._services.stopping.is_set() or await self._request.is_disconnected()
 
 
 async def _counted(streams: set[object], watched: _Watched, seen: str) -> AsyncIterator[bytes]:
