@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dragoman.content.sources.folder import FolderSource, Found, find
+from dragoman.content.sources.folder import Found, find
 from dragoman.content.submissions import Bounds
 from dragoman.families.completion import Completion
 from dragoman.families.publication.dry_run import DryRun
@@ -23,6 +23,7 @@ from dragoman.flow.engine.controls import Controls
 from dragoman.flow.engine.jobs import Jobs
 from dragoman.flow.site.admission import Admission, Caller
 from dragoman.flow.site.callbacks import Callbacks
+from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.steering import Steering
 from dragoman.flow.site.views import Views
 from dragoman.kernel import canonical, journal, processes
@@ -41,6 +42,7 @@ from dragoman.store.servers import Options
 from dragoman.wiring import catalogue
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
+from dragoman.wiring.sourcing import frozen_source, source_of
 from dragoman.workers import Keeper, Workers
 
 _SECRET_FILE = "callback.key"  # noqa: S105 - the name of a file
@@ -62,6 +64,7 @@ class Services:
     ledger: Ledger
     engine: LocalEngine
     admission: Admission
+    promotion: Promotion
     steering: Steering
     views: Views
     callbacks: Callbacks
@@ -148,6 +151,7 @@ def assemble(
         admission=Admission(
             database, frozen_settings(settings), source_of, workers.hint, settings.pairs_max, offload
         ),
+        promotion=Promotion(database, workers.hint),
         steering=Steering(database, ledger, keeper.owner, source_of, workers.hint, offload),
         views=Views(database, source_of, offload),
         callbacks=callbacks,
@@ -183,12 +187,6 @@ def local_engine(acceptance: Acceptance, controls: Controls, jobs: Jobs) -> Loca
     return LocalEngine(accept=accept, control=control, job=job, items=items)
 
 
-def source_of(frozen: Mapping[str, Any]) -> FolderSource:
-    """The source that a manifest's frozen settings name."""
-    root, pattern = Path(str(frozen["root"])), str(frozen.get("out") or "")
-    return FolderSource(root, pattern, frozen.get("templates"), catalogue.formats())
-
-
 def find_sources(
     settings: Settings, paths: Sequence[Path], pattern: str, source_locale: str, target_locales: Sequence[str]
 ) -> Found:
@@ -209,7 +207,6 @@ def frozen_settings(settings: Settings) -> Callable[[str, str], Mapping[str, Any
     def of_project(workspace: str, project: str) -> Mapping[str, Any]:
         return {
             "project": project,
-            "source_locale": settings.source_locale,
             "mode": "missing",
             "provider": settings.provider,
             "root": str(settings.root.absolute()),
@@ -217,6 +214,7 @@ def frozen_settings(settings: Settings) -> Callable[[str, str], Mapping[str, Any
             "executor": settings.executor,
             "partial": "auto",
             "publish": "auto",
+            **frozen_source(settings, project),
         }
 
     return of_project

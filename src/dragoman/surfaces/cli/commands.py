@@ -14,6 +14,7 @@ import typer
 
 from dragoman import __version__
 from dragoman.kernel.errors import DragomanError
+from dragoman.kernel.limits import CANARY_LIMIT_MAX
 from dragoman.surfaces.cli import library_commands
 from dragoman.surfaces.cli.report import COULD_NOT_RUN, INTERRUPTED
 
@@ -96,6 +97,12 @@ def _add_translate(cli: typer.Typer) -> None:
         budget: Annotated[
             str, typer.Option(help="The most that it may cost: 5usd, 100000tokens; a rerun may raise it.")
         ] = "",
+        canary: Annotated[
+            int,
+            typer.Option(
+                min=0, max=CANARY_LIMIT_MAX, help="Translate only so many; `promote` goes on with the rest."
+            ),
+        ] = 0,
         wait: Annotated[bool, typer.Option("--wait", help="Stay while something waits.")] = False,
         force: Annotated[bool, typer.Option("--force", help="Also replace what people edited.")] = False,
         explain_edits: Annotated[
@@ -124,6 +131,7 @@ def _add_translate(cli: typer.Typer) -> None:
             as_json=as_json,
             database_url=db,
             budget=budget,
+            canary=canary,
         )
         run(lambda settings: translating.translate(settings, asked), as_json, database_url=db)
 
@@ -216,6 +224,19 @@ def _add_manifest_commands(cli: typer.Typer) -> None:
         from dragoman.surfaces.cli import steering
 
         run(lambda settings: steering.watch(settings, manifest, as_json), as_json, database_url=db)
+
+    @cli.command()
+    def promote(
+        manifest: Manifest, base_url: BaseUrl = "", db: Database = "", as_json: AsJson = False
+    ) -> None:
+        """Translate what a canary left out, and work until it has ended."""
+        from dragoman.surfaces.cli import steering
+
+        run(
+            lambda settings: steering.promote(settings, manifest, base_url, as_json),
+            as_json,
+            database_url=db,
+        )
 
     @cli.command()
     def results(manifest: Manifest, db: Database = "") -> None:

@@ -78,6 +78,13 @@ async def _print_changes(services: Services, manifest_id: str) -> None:
         await asyncio.sleep(STREAM_LOOK_SECONDS)
 
 
+async def promote(settings: Settings, manifest_id: str, base_url: str, as_json: bool) -> int:
+    """Admit what a canary left out, and work it here."""
+    async with opened(settings, roles=(), base_url=base_url) as services:
+        admitted = await services.promotion.promote(settings.workspace, manifest_id, _OWNER, may_force=True)
+        return await _finish(services, admitted.manifest_id, as_json)
+
+
 async def revert(settings: Settings, manifest_id: str, as_json: bool) -> int:
     """Take files back, and say what was left alone."""
     async with opened(settings, roles=()) as services:

@@ -46,13 +46,15 @@ class Order:
     frozen: dict[str, Any]
     left_out: Mapping[str, str]
     """Documents that are no sources, and why."""
+    canary_limit: int = 0
 
     @property
     def resume_key(self) -> str:
         """The same order again is the same work: what does not change the result is left out."""
         kept = {name: value for name, value in self.frozen.items() if name not in _BESIDE_THE_RESULT}
+        canary = {"canary_limit": self.canary_limit} if self.canary_limit else {}
         return canonical.fingerprint(
-            {"project": self.project, "pairs": [list(pair) for pair in self.pairs], **kept}
+            {"project": self.project, "pairs": [list(pair) for pair in self.pairs], **kept, **canary}
         )
 
 
@@ -69,6 +71,7 @@ async def translate(settings: Settings, asked: Asked) -> int:
             order.pairs,
             order.frozen,
             order.resume_key,
+            canary_limit=order.canary_limit,
         )
         await _apply_policy(services, admitted, asked)
         return await _work(services, admitted, asked, order.left_out)
@@ -110,7 +113,8 @@ def plan(settings: Settings, asked: Asked) -> Order:
     if asked.budget:
         frozen["budget"] = budgets.spelled(asked.budget, "--budget")
     pairs = tuple(sorted((document, locale) for document in found.templates for locale in targets))
-    return Order(settings.project or settings.root.name or "default", pairs, frozen, found.skipped)
+    project = settings.project or settings.root.name or "default"
+    return Order(project, pairs, frozen, found.skipped, asked.canary)
 
 
 def _locale(tag: str, flag: str) -> str:
@@ -180,6 +184,8 @@ async def _work(services: Services, admitted: Admitted, asked: Asked, left_out: 
     told = await report(services, admitted.manifest_id, explain=asked.explain)
     told.again, told.flags = asked.again, asked.flags
     told.notes += _left_out(left_out)
+    if asked.canary:
+        told.notes.append(f"a canary: go on by `dragoman promote {admitted.manifest_id}{asked.flags}`")
     told.interrupted = interrupted.is_set()
     return tell(told, asked.as_json)
 

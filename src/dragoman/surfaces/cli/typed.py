@@ -27,6 +27,7 @@ class Asked:
     as_json: bool
     database_url: str
     budget: str = ""
+    canary: int = 0
 
     @property
     def again(self) -> str:
@@ -35,6 +36,7 @@ class Asked:
             "--from": self.source_locale,
             "--out": self.out,
             "--provider": self.provider,
+            "--canary": str(self.canary or ""),
             "--mode": "" if self.mode in ("missing", "force") else self.mode,
         }
         words = ["dragoman", "translate", *self.paths, "--to", ",".join(self.locales)]

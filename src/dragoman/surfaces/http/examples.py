@@ -25,6 +25,7 @@ MANIFEST_ACCEPTED: dict[str, Any] = {
     "manifest_id": EXAMPLE_ID,
     "status": "preparing",
     "total": 2,
+    "total_known": True,
     "status_url": _MANIFEST_URL,
 }
 FAILURE_PAGE: dict[str, Any] = {
@@ -55,6 +56,8 @@ MANIFEST_STATUS: dict[str, Any] = {
     "manifest_id": EXAMPLE_ID,
     "status": "failed",
     "total_known": True,
+    "enumeration": {"phase": "done", "ignored_without_id": 0, "unavailable": []},
+    "canary": {"limit": 0, "promotes": None, "promoted_to": None},
     "counts": {
         "total": 2,
         "preparing": 0,

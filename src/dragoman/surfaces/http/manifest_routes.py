@@ -19,6 +19,7 @@ from dragoman.kernel.limits import (
     SMALL_BODY_BYTES_MAX,
 )
 from dragoman.model.identities import Identity
+from dragoman.model.intents import Admitted
 from dragoman.store.acts import readiness
 from dragoman.surfaces.http import examples
 from dragoman.surfaces.http.contract import gives, refuses, takes, unchanged
@@ -56,7 +57,8 @@ _FAILURES, _RESULTS = "failures", "results"
         **gives(202, ManifestAccepted, "Durable; the same for the same request.", examples.MANIFEST_ACCEPTED),
         **refuses(
             "request_id_conflict", "duplicate_pair", "empty_request", "source_is_target",
-            "unsupported_locale", "provider_unknown", "worker_unavailable", "admission_closed", body=True,
+            "unsupported_locale", "unsupported_collection", "source_unavailable", "provider_unknown",
+            "worker_unavailable", "admission_closed", body=True,
         ),
     },
 )  # fmt: skip
@@ -74,11 +76,16 @@ async def create_manifest(
         require(identity, "manifests:force")
     await _refuse_unworked(services)
     admitted = await services.admission.admit(Caller(workspace, identity.actor), asked)
+    return _admitted(workspace, admitted)
+
+
+def _admitted(workspace: str, admitted: Admitted) -> JSONResponse:
     status_url = _status_url(workspace, admitted.manifest_id)
     body = {
         "manifest_id": admitted.manifest_id,
         "status": "preparing",
         "total": admitted.total,
+        "total_known": admitted.total_known,
         "status_url": status_url,
     }
     return JSONResponse(body, 202, {"Location": status_url})
@@ -206,6 +213,28 @@ async def resume_manifest(
     await see_manifest(services, identity, manifest_id)
     outcome = await services.steering.resume(workspace, manifest_id, identity.actor)
     return JSONResponse(steered(workspace, manifest_id, **outcome._asdict()), 202)
+
+
+@router.post(
+    "/{manifest_id}/promote",
+    status_code=202,
+    responses={
+        **gives(202, ManifestAccepted, "The manifest that goes on.", examples.MANIFEST_ACCEPTED),
+        **refuses(
+            "nothing_to_promote", "not_owner", "worker_unavailable", "admission_closed", "request_id_conflict"
+        ),
+    },
+)
+async def promote_manifest(
+    workspace: str, manifest_id: str, identity: Writer, services: TheServices
+) -> JSONResponse:
+    """Go on with the pairs that a canary left out, in a second manifest; the same one however often asked."""
+    await see_manifest(services, identity, manifest_id)
+    await _refuse_unworked(services)
+    may_force = "manifests:force" in identity.capabilities
+    return _admitted(
+        workspace, await services.promotion.promote(workspace, manifest_id, identity.actor, may_force)
+    )
 
 
 async def read_chosen(request: Request) -> list[str] | None:

@@ -57,12 +57,32 @@ class Budget(_Request):
     usd: float | None = Field(None, gt=0)
 
 
+class Scope(_Request):
+    """What is walked: collections and globals, or documents by name. An absent list is an empty one."""
+
+    collections: list[str] = Field(default_factory=list, max_length=limits.SCOPE_NAMES_MAX)
+    exclude_collections: list[str] = Field(default_factory=list, max_length=limits.SCOPE_NAMES_MAX)
+    globals: list[str] = Field(default_factory=list, max_length=limits.SCOPE_NAMES_MAX)
+    documents: list[str] = Field(
+        default_factory=list,
+        max_length=limits.PAIRS_MAX,
+        description="Full references (`posts/42.json`); they replace the walk through collections. A bare "
+        "name is looked for in every collection.",
+    )
+    locales: list[Locale] = Field(min_length=1, max_length=limits.SCOPE_NAMES_MAX)
+    drafts: bool = True
+
+
 class ManifestRequest(_Request):
-    """Many documents into many locales, admitted as one."""
+    """Many documents into many locales, admitted as one: either `pairs` or a `scope`."""
 
     request_id: str | None = Field(None, min_length=1, max_length=limits.REQUEST_ID_CHARS_MAX)
     project: str = Field("default", max_length=128)
-    pairs: list[Pair] = Field(min_length=1, max_length=limits.PAIRS_MAX)
+    pairs: list[Pair] | None = Field(None, min_length=1, max_length=limits.PAIRS_MAX)
+    scope: Scope | None = None
+    canary_limit: int = Field(
+        0, ge=0, le=limits.CANARY_LIMIT_MAX, description="Translate only so many, spread over collections."
+    )
     mode: Literal["missing", "changed", "all", "force"] = "missing"
     publish: Literal["auto", "manual", "none"] = "auto"
     partial: Literal["auto", "never"] = "auto"
@@ -78,6 +98,7 @@ class ManifestAccepted(_Answer):
     manifest_id: Uuid
     status: Literal["preparing"]
     total: int
+    total_known: bool = Field(description="False while a scope is walked: `total` is the count so far.")
     status_url: str
 
 
@@ -133,6 +154,10 @@ class ManifestStatus(_Answer):
     manifest_id: Uuid
     status: Literal["preparing", "queued", "processing", "paused", "completed", "failed", "canceled"]
     total_known: bool
+    enumeration: dict[str, Any] = Field(
+        description="`phase`, `ignored_without_id`, and `unavailable`: collections that could not be listed."
+    )
+    canary: dict[str, Any] = Field(description="`limit`, `promotes` and `promoted_to`.")
     counts: Counts
     retryable_failed: int
     cost: dict[str, float]

@@ -1,0 +1,59 @@
+"""Which source a manifest reads: picked from its frozen settings, which hold an address and the name of an
+environment variable, and never a token.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dragoman.content.sources.folder import FolderSource
+from dragoman.content.sources.http_source import HttpSource
+from dragoman.kernel.clock import SystemClock
+from dragoman.kernel.errors import SourceError
+from dragoman.model.contracts import Source
+from dragoman.wiring import catalogue
+from dragoman.wiring.settings import ProjectSettings, Settings
+
+
+def source_of(frozen: Mapping[str, Any]) -> Source:
+    """The source that a manifest's frozen settings name."""
+    named: Mapping[str, Any] = frozen.get("source") or {}
+    if named.get("kind") == "http":
+        variable = str(named["token_variable"])
+        return HttpSource(
+            str(named["url"]), lambda: _token(variable), str(frozen["source_locale"]), SystemClock()
+        )
+    return FolderSource(
+        Path(str(frozen["root"])),
+        str(frozen.get("out") or ""),
+        frozen.get("templates"),
+        catalogue.formats(),
+        str(frozen.get("source_locale") or ""),
+        named.get("collections"),
+    )
+
+
+def frozen_source(settings: Settings, project: str) -> dict[str, Any]:
+    """What a manifest freezes of its project's source. A source that only reads is published to by nobody."""
+    chosen = settings.projects.get(project, ProjectSettings())
+    frozen: dict[str, Any] = {"source_locale": chosen.source_locale or settings.source_locale}
+    if chosen.source == "http":
+        frozen["source"] = {"kind": "http", "url": chosen.url, "token_variable": chosen.token_variable}
+        frozen["executor"] = "dry-run:v1"
+    elif chosen.collections:
+        globs = {name: list(patterns) for name, patterns in chosen.collections.items()}
+        frozen["source"] = {"kind": "files", "collections": globs}
+    return frozen
+
+
+def _token(variable: str) -> str:
+    """The token as it stands in the environment now; none where no variable is named."""
+    if not variable:
+        return ""
+    token = os.environ.get(variable, "").strip()
+    if not token or not token.isascii() or not token.isprintable():
+        raise SourceError(f"the environment variable {variable} holds no token for the source")
+    return token
