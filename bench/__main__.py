@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 
-from bench import admission, catalogues, command_line, saturation, whole_path
+from bench import admission, catalogues, command_line, fairness, saturation, whole_path
 from bench.measures import Table, machine, weather
 
 BENCHES: Mapping[str, Callable[[int, float], list[Table]]] = {
     "whole_path": whole_path.bench,
     "saturation": saturation.bench,
+    "fairness": fairness.bench,
     "admission": admission.bench,
     "command_line": command_line.bench,
     "catalogues": catalogues.bench,
