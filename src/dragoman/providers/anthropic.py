@@ -63,7 +63,7 @@ class AnthropicProvider:
     def render(self, request: CompletionRequest) -> bytes:
         """The body: standing words up to the cache breakpoint, then the question. Raises `LocaleError`."""
         codes = self._hosted.codes
-        source, target = codes.code(request.source_locale), codes.code(request.target_locale)
+        source, target = codes.source(request.source_locale), codes.code(request.target_locale)
         standing = {
             "type": "text",
             "text": briefing.instructions(request),

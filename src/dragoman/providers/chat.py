@@ -79,7 +79,7 @@ class ChatProvider:
     def render(self, request: CompletionRequest) -> bytes:
         """The body without attempt metadata: role and style first, question last. Raises `LocaleError`."""
         codes = self._hosted.codes
-        source, target = codes.code(request.source_locale), codes.code(request.target_locale)
+        source, target = codes.source(request.source_locale), codes.code(request.target_locale)
         return self._hosted.body(
             {
                 "model": self.model,

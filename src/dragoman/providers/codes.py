@@ -24,6 +24,10 @@ class LocaleCodes:
         self._choose = choose
         self._declared = declared
 
+    def source(self, locale: str) -> str:
+        """What a language model is told that a text is in: a list of targets says nothing of sources."""
+        return self._choose(locale, self._declared or (locale,)) or locale
+
     def code(self, locale: str) -> str:
         """The code for a locale. Raises `LocaleError` where there is none."""
         code = self._choose(locale, self._declared or (locale,))

@@ -82,7 +82,7 @@ class GeminiProvider:
     def render(self, request: CompletionRequest) -> bytes:
         """The body: standing words first, the question last. Raises `LocaleError`."""
         codes = self._hosted.codes
-        source, target = codes.code(request.source_locale), codes.code(request.target_locale)
+        source, target = codes.source(request.source_locale), codes.code(request.target_locale)
         cap = briefing.output_tokens(request, self._hosted.output_tokens_max, thinks=True)
         return self._hosted.body(
             {

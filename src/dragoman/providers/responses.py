@@ -65,7 +65,7 @@ class ResponsesProvider:
     def render(self, request: CompletionRequest) -> bytes:
         """The body without attempt metadata: standing words first, question last. Raises `LocaleError`."""
         codes = self._hosted.codes
-        source, target = codes.code(request.source_locale), codes.code(request.target_locale)
+        source, target = codes.source(request.source_locale), codes.code(request.target_locale)
         shape = {
             "type": "json_schema",
             "name": briefing.SCHEMA_NAME,
