@@ -1,4 +1,7 @@
-"""The public cases T1 to T4, T10 and T11, from the command line to the file: each call, each token."""
+"""The public cases T1 to T4, T10 and T11, from the command line to the file: each call, each token.
+
+T5 to T9 stand in `test_format_cases`, T12 in `test_crash_and_resume`.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,12 @@ from dragoman.model.scopes import Workspace
 from dragoman.wiring.rounds import opened
 from dragoman.wiring.services import Services
 from dragoman.wiring.settings import load
-from tests.surfaces.cli.desk import Desk, ThreadedServer, Told, answering, sent
+from tests.acceptance.books import HIRED, assert_the_ledger_is_exact
+from tests.surfaces.cli.desk import Desk, answering, sent
 
-HIRED = ("--provider", "hired")
 MARKED = "{{strong}}%s strings in {{languages/}}"
 SPOILED = {"act": "translate", "replace": {"⟦3⟧": "{{jazyky/}}"}}
 FORBIDDEN = {"contains": "Forbidden", "act": "content_filter"}
-
-
-def assert_the_ledger_is_exact(desk: Desk, told: Told, server: ThreadedServer, wasted: int = 0) -> None:
-    """What was charged is what the report says and what stands in the books, to the token."""
-    cost = told.object["cost"]
-    usage = desk.rows("ai_usage", "attempt_id", "total_tokens", "wasted")
-    assert sum(server.charged) == cost["paid_tokens"] == sum(row.total_tokens for row in usage)
-    assert cost["wasted_tokens"] == sum(row.total_tokens for row in usage if row.wasted) == wasted
-    assert len({row.attempt_id for row in usage}) == len(usage) == len(server.charged)
-    assert desk.run("doctor").code == 0
 
 
 def test_t1a_a_broken_placeholder_is_repaired_and_both_calls_are_charged(desk: Desk) -> None:

@@ -10,7 +10,8 @@ the first line and appends one JSON line a moment (`received`, `answered`).
 A script is a list of acts, the first for the first call; what comes after the last is `then`. An act is a
 name or an object `{"act": name, …}`:
 
-    translate      by dictionary, else "<locale> <text>"; `replace` {"old": "new"} spoils texts
+    translate      by dictionary, else "<locale> <text>"; `replace` {"old": "new"} spoils texts. A text
+                   asked for in several forms stands in the dictionary as "<text> (<note>)"
     echo           the source texts
     omit           without the item at `index`            duplicate   the item at `index` twice
     length         the bound of the answer is reached, the JSON cut inside the item at `index`
@@ -239,7 +240,7 @@ class ScriptedServer:
         if "content" in act:
             return str(act["content"])
         items = [
-            {"id": item["id"], "text": self._translated(act, item["text"], question["target_locale"])}
+            {"id": item["id"], "text": self._translated(act, item, question["target_locale"])}
             for item in question["items"]
         ]
         index = act.get("index", 0)
@@ -254,10 +255,12 @@ class ScriptedServer:
                 return f"{head}{', ' if whole else ''}{last[: len(last) * 2 // 3]}"
         return json.dumps({"items": items}, ensure_ascii=False)
 
-    def _translated(self, act: Mapping[str, Any], text: str, locale: str) -> str:
+    def _translated(self, act: Mapping[str, Any], item: Mapping[str, Any], locale: str) -> str:
+        text, known = str(item["text"]), self.script.dictionary
         if act["act"] == "echo":
             return text
-        translation = self.script.dictionary.get(text, f"{locale} {text}")
+        noted = known.get(f"{text} ({item.get('note', '')})")
+        translation = noted or known.get(text, f"{locale} {text}")
         for old, new in act.get("replace", {}).items():
             translation = translation.replace(old, new)
         return translation

@@ -181,8 +181,8 @@ class ThreadedServer(ChatServer):
         self._loop = loop
         self.charged: list[int] = []
 
-    def _completion(self, act: Mapping[str, Any], seen: Seen, said: Mapping[str, Any]) -> dict[str, Any]:
-        completion = super()._completion(act, seen, said)
+    def completion(self, act: Mapping[str, Any], seen: Seen, said: Mapping[str, Any]) -> dict[str, Any]:
+        completion = super().completion(act, seen, said)
         self.charged.append(completion["usage"]["total_tokens"])
         return completion
 
