@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from dragoman import __version__
-from dragoman.families.webhook import LOCAL_URL
 from dragoman.flow.engine.delivery import Delivery
 from dragoman.flow.engine.dispatch import Dispatch
 from dragoman.flow.engine.translation.gate import Gate
@@ -23,7 +22,7 @@ from dragoman.flow.site.submission import Submitting
 from dragoman.kernel import limits
 from dragoman.model.scopes import System
 from dragoman.store.acts import claiming, leasing
-from dragoman.wiring import catalogue
+from dragoman.wiring import catalogue, linking
 from dragoman.wiring.services import Services, open_services
 from dragoman.wiring.settings import Settings
 from dragoman.wiring.sourcing import source_of
@@ -59,6 +58,8 @@ async def start(services: Services, roles: Sequence[str] = ROLES) -> None:
 def loops(services: Services, roles: Sequence[str]) -> list[Loop]:
     """The loops of these roles; every process with any role also sweeps."""
     made: list[Loop] = []
+    if services.settings.engine.url:  # whoever hands its work to a far engine is none
+        roles = [role for role in roles if role != "engine"]
     if "site" in roles:
         made += _site_loops(services)
     if "engine" in roles:
@@ -82,18 +83,25 @@ def _site_loops(services: Services) -> list[Loop]:
         chance,
         offload,
         source_of,
-        LOCAL_URL,
+        linking.callback_url(settings),
         limits.FIELDS_PER_ITEM_SETTING_MAX,
         settings.submit_per_step,
     )
-    reconciliation = Reconciliation(database, services.engine, clock)
+    asked_only = not linking.callback_url(settings)
+    age_seconds = limits.RECONCILE_FAR_SECONDS if asked_only else limits.RECONCILE_AGE_SECONDS
+    reconciliation = Reconciliation(database, services.engine, clock, age_seconds)
     return [
         Loop("enumeration", enumeration.step),
         Loop("preparation", preparing.step),
         Loop("submission", submitting.step),
         Loop("resubmission", submitting.resend_step),
         Loop("receipts", services.callbacks.step),
-        Loop("reconciliation", reconciliation.step, limits.RECONCILE_POLL_SECONDS, woken=False),
+        Loop(
+            "reconciliation",
+            reconciliation.step,
+            min(limits.RECONCILE_POLL_SECONDS, age_seconds),
+            woken=False,
+        ),
         Loop("steering", services.steering.telling_step),
         Loop("pairs", services.steering.free_pairs_step),
     ]

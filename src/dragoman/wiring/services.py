@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +14,9 @@ from dragoman.families.completion import Completion
 from dragoman.families.publication.dry_run import DryRun
 from dragoman.families.publication.files import Files
 from dragoman.families.publication_step import PublicationStep
-from dragoman.families.submission import LocalEngine, Submission
+from dragoman.families.submission import Submission
 from dragoman.families.webhook import HttpTransport, LocalTransport, Webhook
-from dragoman.flow.engine.acceptance import LOCAL_SECRET, Acceptance
+from dragoman.flow.engine.acceptance import Acceptance
 from dragoman.flow.engine.controls import Controls
 from dragoman.flow.engine.jobs import Jobs
 from dragoman.flow.site.admission import Admission, Caller
@@ -26,26 +24,21 @@ from dragoman.flow.site.callbacks import Callbacks
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.steering import Steering
 from dragoman.flow.site.views import Views
-from dragoman.kernel import canonical, journal, processes
+from dragoman.kernel import journal, processes
 from dragoman.kernel.clock import Clock, SystemClock
-from dragoman.kernel.errors import SettingsError
-from dragoman.kernel.identity import Chance, SystemChance, secret
+from dragoman.kernel.identity import Chance, SystemChance
 from dragoman.kernel.limits import FIELDS_PER_ITEM_SETTING_MAX
 from dragoman.kernel.offload import Offload, ThreadOffload
-from dragoman.kernel.sealing import Sealer
 from dragoman.ledger.acting import Ledger
-from dragoman.model.contracts import Queue
-from dragoman.model.scopes import Workspace
+from dragoman.model.contracts import EngineClient, Queue
 from dragoman.store import migrate
 from dragoman.store.database import Database
 from dragoman.store.servers import Options
-from dragoman.wiring import catalogue
+from dragoman.wiring import catalogue, linking
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
 from dragoman.wiring.sourcing import frozen_source, source_of
 from dragoman.workers import Keeper, Workers
-
-_SECRET_FILE = "callback.key"  # noqa: S105 - the name of a file
 
 
 @dataclass(slots=True)
@@ -62,7 +55,7 @@ class Services:
     queue: Queue
     waking: Waking
     ledger: Ledger
-    engine: LocalEngine
+    engine: EngineClient
     admission: Admission
     promotion: Promotion
     steering: Steering
@@ -121,15 +114,15 @@ def assemble(
     woken = waking(settings, database, clock, chance)
     queue = woken.queue
     bounds = Bounds(fields_per_item_max=FIELDS_PER_ITEM_SETTING_MAX)
-    sealer = sealer_of_environment()
+    sealer = linking.sealer_of_environment()
     acceptance = Acceptance(database, queue, completion, offload, chance, bounds, sealer)
     controls, jobs = Controls(database), Jobs(database)
-    engine = local_engine(acceptance, controls, jobs)
-    callbacks = Callbacks(database, engine, lambda: [callback_secret(settings)], settings.workspace)
-    http = HttpTransport()
+    engine = linking.engine_of(settings, acceptance, controls, jobs)
+    callbacks = Callbacks(database, engine, lambda: linking.callback_secrets(settings), settings.workspace)
+    http = HttpTransport(allow_private=settings.private_callbacks)
     webhook = Webhook(
         {"local": LocalTransport(callbacks.receive), "http": http, "https": http},
-        secret_reader(settings, sealer),
+        linking.secret_reader(settings, sealer),
         database.now,
     )
     publication = PublicationStep({"dry-run:v1": DryRun(), "files:v1": Files(Path, offload)})
@@ -159,32 +152,8 @@ def assemble(
         controls=controls,
         jobs=jobs,
         workers=workers,
-        closers=[queue.close, completion.close, http.close],
+        closers=[queue.close, completion.close, http.close, engine.close],
     )
-
-
-def local_engine(acceptance: Acceptance, controls: Controls, jobs: Jobs) -> LocalEngine:
-    """The engine in this process, behind the face that a remote one has."""
-
-    async def accept(workspace: str, body: bytes) -> Mapping[str, Any]:
-        accepted = await acceptance.accept("site", workspace, "", body, local=True)
-        return {
-            "job_id": accepted.job_id,
-            "status": accepted.status,
-            "submissionId": accepted.submission_id,
-            "created": accepted.created,
-        }
-
-    async def control(workspace: str, client_job_id: str, body: bytes) -> Mapping[str, Any]:
-        return await controls.put(Workspace(workspace), client_job_id, canonical.parse(body))
-
-    async def job(workspace: str, job_id: str) -> Mapping[str, object] | None:
-        return await jobs.get(Workspace(workspace), job_id)
-
-    async def items(workspace: str, job_id: str, cursor: str) -> Mapping[str, object]:
-        return await jobs.items(Workspace(workspace), job_id, cursor)
-
-    return LocalEngine(accept=accept, control=control, job=job, items=items)
 
 
 def find_sources(
@@ -218,44 +187,3 @@ def frozen_settings(settings: Settings) -> Callable[[str, str], Mapping[str, Any
         }
 
     return of_project
-
-
-def sealer_of_environment() -> Sealer | None:
-    """What seals the callback secrets of remote sites; None where DRAGOMAN_SEALING_KEY is not set."""
-    key = os.environ.get("DRAGOMAN_SEALING_KEY", "")
-    return Sealer(key) if key else None
-
-
-def secret_reader(settings: Settings, sealer: Sealer | None) -> Callable[[str, str], str]:
-    """Gives the secret behind what a job keeps of it: a reference, or a sealed text."""
-
-    def secret_of(kept: str, job_id: str) -> str:
-        if kept == LOCAL_SECRET:
-            return callback_secret(settings)
-        if sealer is None:
-            raise SettingsError(
-                f"the callback secret of job {job_id} is sealed, and DRAGOMAN_SEALING_KEY is not set",
-                "sealing_key_missing",
-            )
-        return sealer.open(kept, job_id)
-
-    return secret_of
-
-
-def callback_secret(settings: Settings) -> str:
-    """The secret of a site and an engine on one database: a file of the state folder, made once (0600)."""
-    path = settings.state_folder / _SECRET_FILE
-    if not path.is_file():
-        _make_secret(path)
-    return path.read_text("ascii").strip()
-
-
-def _make_secret(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(f".{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(secret())
-    with contextlib.suppress(FileExistsError):  # another process was first: its secret is the one
-        os.link(fresh, path)
-    fresh.unlink()

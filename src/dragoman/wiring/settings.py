@@ -7,6 +7,7 @@ the environment or a secret file by whoever needs them, at the moment of need.
 
 from __future__ import annotations
 
+import ipaddress
 import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
@@ -94,6 +95,20 @@ class ProjectSettings(BaseModel):
     """Of a source `files`: names of collections, each with its globs from the root."""
 
 
+class EngineSettings(BaseModel):
+    """The engine that the site hands its work to; without an address it is the one in this process."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str = Field(default="", pattern=r"^(https?://[^\s/]+\S*)?$")
+    token_variable: str = "DRAGOMAN_ENGINE_TOKEN"  # noqa: S105 - names of environment variables, here and below
+    secret_variable: str = "DRAGOMAN_CALLBACK_SECRET"  # noqa: S105
+    former_secret_variable: str = "DRAGOMAN_CALLBACK_SECRET_BEFORE"  # noqa: S105
+    """While a secret is changed: what still may have signed."""
+    callback_url: str = Field(default="", pattern=r"^(https?://[^\s/]+\S*)?$", max_length=500)
+    """Where the far engine reaches this site's `/v1/callbacks/submission`. Empty: the site asks instead."""
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Frozen once made."""
 
@@ -145,6 +160,11 @@ class Settings(BaseSettings):
     sqs_queue_prefix: str = ""
     sqs_poll_seconds: int = Field(default=limits.QUEUE_POLL_SECONDS, ge=1, le=limits.QUEUE_POLL_SECONDS)
     """How long one receive waits. A process that stops waits for it."""
+    engine: EngineSettings = Field(default_factory=EngineSettings)
+    callback_networks: tuple[str, ...] = ()
+    """Networks (CIDR) that events may come from; none means any, and the signature decides alone."""
+    private_callbacks: bool = False
+    """Whether events may be sent to addresses that are not public."""
     executor: str = "dry-run:v1"
     admission: Literal["open", "closed"] = "open"
     group_commit: bool = False
@@ -240,6 +260,11 @@ def _refuse_unsafe(settings: Settings) -> None:
     _refuse_unclear_queue(settings)
     for name, project in settings.projects.items():
         _refuse_source(f"setting projects.{name}", project)
+    for network in settings.callback_networks:
+        try:
+            ipaddress.ip_network(network)
+        except ValueError as error:
+            raise SettingsError(f"setting callback_networks: {error}") from None
     if settings.openai_endpoint and "platform" in settings.providers:
         raise SettingsError("settings openai_endpoint and providers.platform disagree; keep one of them")
 

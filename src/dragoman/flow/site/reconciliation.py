@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import OutsideError
-from dragoman.kernel.limits import RECONCILE_PER_RUN, RECONCILE_RUN_SECONDS
+from dragoman.kernel.limits import RECONCILE_AGE_SECONDS, RECONCILE_PER_RUN, RECONCILE_RUN_SECONDS
 from dragoman.machines.tables import JOB
 from dragoman.model.contracts import EngineClient
 from dragoman.model.events import event_of, pages_needed
@@ -20,16 +20,23 @@ _ASK_SECONDS = 10.0
 
 
 class Reconciliation:
-    """Asks about at most 20 submissions a run, for at most 20 seconds."""
+    """Asks about at most 20 submissions a run, for at most 20 seconds; about each every `age_seconds`."""
 
-    def __init__(self, database: Database, engine: EngineClient, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        engine: EngineClient,
+        clock: Clock,
+        age_seconds: float = RECONCILE_AGE_SECONDS,
+    ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
+        self._age_seconds = age_seconds
 
     async def step(self) -> int:
         """Ask about the submissions that are due; how many were asked about."""
-        due = await self._database.run(reconciling.due_inquiries, RECONCILE_PER_RUN)
+        due = await self._database.run(reconciling.due_inquiries, RECONCILE_PER_RUN, self._age_seconds)
         until = self._clock.monotonic() + RECONCILE_RUN_SECONDS
         asked = 0
         for inquiry in due:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from dragoman.kernel.limits import RECONCILE_AGE_SECONDS
 from dragoman.store.rows import intents, shards, submissions
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Tx
@@ -22,13 +23,13 @@ class Inquiry(NamedTuple):
     remote_job_id: str
 
 
-def due_inquiries(tx: Tx, limit: int) -> list[Inquiry]:
-    """Submissions accepted a while ago and not settled; each one's next turn moves on, so that none starves
+def due_inquiries(tx: Tx, limit: int, age_seconds: float = RECONCILE_AGE_SECONDS) -> list[Inquiry]:
+    """Submissions accepted so long ago and not settled; each one's next turn moves on, so that none starves
     another.
     """
     return [
         Inquiry(row.id, row.workspace, row.manifest_id, row.remote_job_id)
-        for row in submissions.due_for_inquiry(tx, limit)
+        for row in submissions.due_for_inquiry(tx, limit, age_seconds)
     ]
 
 

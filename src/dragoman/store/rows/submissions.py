@@ -168,11 +168,15 @@ def open_parts(tx: Tx, generations: Sequence[tuple[str, int]]) -> set[str]:
     return {row.intent_id for row in rows if row.generation == wanted[row.intent_id]}
 
 
-def due_for_inquiry(tx: Tx, limit: int) -> list[Row]:
-    """Accepted submissions that the engine is to be asked about; each one's next turn is a minute away."""
+def due_for_inquiry(tx: Tx, limit: int, age_seconds: float) -> list[Row]:
+    """Accepted submissions that the engine is to be asked about; each one's next turn is a minute away.
+
+    Whoever asks more often takes them before their time.
+    """
+    until = tx.now + seconds(RECONCILE_AGE_SECONDS - age_seconds)
     rows = tx.all(
         sa.select(_SUBMISSIONS)
-        .where(_SUBMISSIONS.c.reconcile_at <= tx.now)
+        .where(_SUBMISSIONS.c.reconcile_at <= until)
         .order_by(_SUBMISSIONS.c.reconcile_at)
         .limit(limit)
         .with_for_update(skip_locked=True)

@@ -214,9 +214,7 @@ def _add_manifest_commands(cli: typer.Typer) -> None:
         """Let a paused manifest go on, and work it."""
         from dragoman.surfaces.cli import steering
 
-        run(
-            lambda settings: steering.resume(settings, manifest, base_url, as_json), as_json, database_url=db
-        )
+        run(lambda settings: steering.resume(settings, manifest, base_url, as_json), as_json, database_url=db)
 
     @cli.command()
     def watch(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:

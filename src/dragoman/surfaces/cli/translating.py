@@ -18,11 +18,10 @@ from rich.console import Console
 
 from dragoman.content import locales
 from dragoman.kernel import canonical
-from dragoman.kernel.errors import CallerError, LocaleError
-from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE
+from dragoman.kernel.errors import CallerError, LocaleError, OutsideError
+from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE, CONTROL_SECONDS
 from dragoman.model import budgets
 from dragoman.model.intents import MODES, Admitted
-from dragoman.model.scopes import Workspace
 from dragoman.surfaces.cli.following import follow, report
 from dragoman.surfaces.cli.report import INTERRUPTED
 from dragoman.surfaces.cli.telling import tell, terminal
@@ -93,7 +92,8 @@ def plan(settings: Settings, asked: Asked) -> Order:
     if source_locale in targets:
         raise CallerError(f"{source_locale} is the source locale", "source_is_target", place="--to")
     provider, _, model = (asked.provider or default_provider(settings)).partition(":")
-    _refuse_provider(settings, provider, asked.base_url)
+    if not settings.engine.url:  # a far engine knows its own
+        _refuse_provider(settings, provider, asked.base_url)
     found = find_sources(settings, paths, asked.out, source_locale, targets)
     frozen = {
         "source_locale": source_locale,
@@ -160,7 +160,10 @@ async def _apply_policy(services: Services, admitted: Admitted, asked: Asked) ->
             control["on_unknown"] = asked.on_unknown
         if asked.budget:
             control["budget"] = budgets.spelled(asked.budget, "--budget")
-        await services.controls.put(Workspace(services.settings.workspace), admitted.manifest_id, control)
+        scope, body = services.settings.workspace, canonical.encode(control)
+        answer = await services.engine.control(scope, admitted.manifest_id, body, CONTROL_SECONDS)
+        if answer.outcome != "SUCCEEDED":
+            raise OutsideError(f"the engine was not told what was decided: {answer.message}")
 
 
 async def _work(services: Services, admitted: Admitted, asked: Asked, left_out: Mapping[str, str]) -> int:
