@@ -10,7 +10,7 @@ from typing import Any
 
 from dragoman.kernel.limits import CALLBACK_BYTES_MAX
 from dragoman.kernel.signing import EVENT, sign
-from dragoman.wiring.services import callback_secret
+from dragoman.wiring.linking import callback_secret
 from tests.surfaces.http.house import House, served
 
 CALLBACKS = "/v1/callbacks/submission"
