@@ -9,7 +9,7 @@ from pathlib import Path
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dragoman.wiring.services import callback_secret
+from dragoman.wiring.linking import callback_secret
 from tests.surfaces.http.house import House, listening, served
 
 BUDGET_SECONDS = 20
