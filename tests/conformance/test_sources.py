@@ -7,6 +7,8 @@ server of its contract can have.
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx2
+import jsonschema_rs
 import pytest
 
 from dragoman.content.formats.json_catalogue import JsonCatalogue
@@ -336,3 +340,33 @@ def test_nobody_at_the_address_is_said_so() -> None:
     source = HttpSource("http://127.0.0.1:9", lambda: "", "en", SystemClock())
     with pytest.raises(SourceError, match="cannot be asked"):
         source.contents()
+
+
+def test_the_reference_server_keeps_the_written_contract(tmp_path: Path) -> None:
+    """[C-040] every answer fits the schema in docs/reference/source-openapi.json, and no path is missing."""
+    written(tmp_path, {"en/posts/a.json": "{}", "en/posts/b.json": "{}", "en/site.json": "{}"})
+    contract = json.loads((_SERVER.parents[1] / "docs/reference/source-openapi.json").read_bytes())
+    asked = {
+        ("get", "/collections"): ("/collections", None),
+        ("get", "/collections/{collection}/documents"): ("/collections/posts/documents?limit=1", None),
+        ("post", "/documents/exists"): ("/documents/exists", {"documents": ["posts/a.json"]}),
+        ("post", "/documents/rights"): ("/documents/rights", {"actor": "a", "documents": ["posts/a.json"]}),
+        ("get", "/documents/{ref}"): ("/documents/posts/a.json?locale=en", None),
+        ("head", "/documents/{ref}"): ("/documents/posts/a.json?locale=en", None),
+    }
+    methods = ("get", "post", "head")
+    assert {(m, path) for path, place in contract["paths"].items() for m in place if m in methods} == set(
+        asked
+    )
+    with running(reference_server().serve(tmp_path, 0, TOKEN)) as url:
+        for (method, path), (target, body) in asked.items():
+            said = contract["paths"][path][method]["responses"]["200"]
+            answer = httpx2.request(
+                method.upper(), url + target, json=body, headers={"Authorization": f"Bearer {TOKEN}"}
+            )
+            assert answer.status_code == 200
+            if "application/json" in said.get("content", {}):
+                schema = said["content"]["application/json"]["schema"]
+                jsonschema_rs.validate(schema, answer.json())
+            if "headers" in said:
+                assert re.fullmatch(said["headers"]["ETag"]["schema"]["pattern"], answer.headers["ETag"])

@@ -86,7 +86,7 @@ def test_a_scope_is_walked_to_its_end(database_url: str) -> None:
 
 
 def test_names_are_checked_at_admission_and_silence_is_an_empty_list(sqlite_url: str) -> None:
-    """[C-027, C-028, C-029, C-030, C-053, C-105] nothing is persisted of what is refused."""
+    """[C-027, C-028, C-029, C-030, C-053] nothing is persisted of what is refused."""
 
     async def play() -> None:
         async with stage(sqlite_url, site_of()) as site:
