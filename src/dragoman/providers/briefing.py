@@ -19,10 +19,10 @@ locale, as a native writer of that locale would put it, and answer with \
 - ⟦1⟧ and ⟦1⟧…⟦/1⟧ stand for code or markup; an item's markers say for what. Keep each exactly once, pairs \
 around the words that they belong to; move them where the grammar wants them. Keep a doubled ⟦⟦ doubled.
 - note explains the text to you, max_length is the most characters that the translation may have, glossary \
-holds pairs of term and translation to be used (inflected as needed), avoid pairs of term and a word not to be \
-used for it, similar pairs of a text like this one and its translation, before and after the texts that stand \
-around it (to be understood, not translated), complaint says what was wrong with an \
-earlier translation: mend exactly that.
+holds pairs of term and translation to be used (inflected as needed), avoid pairs of term and a word not to \
+be used for it, similar pairs of a text like this one and its translation, before and after the texts that \
+stand around it (to be understood, not translated), complaint says what was wrong with an earlier \
+translation: mend exactly that.
 - Keep line breaks, numbers, addresses and names. Add no remarks."""
 
 SCHEMA: Mapping[str, object] = {
