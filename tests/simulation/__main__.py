@@ -2,7 +2,8 @@
 
 python -m tests.simulation --seeds 200            the exhaustive pass, 200 seeds, every mutant
 python -m tests.simulation --seeds 1 --seed 7     one seed again, with its whole story
-python -m tests.simulation --strike point:85:kill the calm world, struck there; `--pair` for two processes
+python -m tests.simulation --strike point:85:kill the calm world, struck there; `--pair` for two processes,
+                                                  `--one-file` for the world of one file for all locales
 python -m tests.simulation --exhaustive           that pass alone; `--mutants` likewise
 """
 
@@ -17,7 +18,7 @@ from dataclasses import replace
 from tests.simulation import mutants
 from tests.simulation.faults import one
 from tests.simulation.hunt import caught, exhaustive, hunted, seeds
-from tests.simulation.settings import CALM, Setting, of_seed
+from tests.simulation.settings import CALM, ONE_FILE, Setting, of_seed
 from tests.simulation.world import Outcome
 
 STORY_LINES_MAX = 120
@@ -37,7 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     if asked.strike:
         place, number, kind = asked.strike.split(":")
-        calm = replace(CALM, processes=2) if asked.pair else CALM
+        calm = ONE_FILE if asked.one_file else CALM
+        calm = replace(calm, processes=2 if asked.pair else 1)
         return _replay(calm.struck(one(place, int(number), kind)))
     if asked.seed is not None and asked.seeds == 1:
         return _replay(of_seed(asked.seed))
@@ -68,6 +70,7 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
         "--strike", metavar="PLACE:NUMBER:KIND", help="one fault in the calm world, told whole"
     )
     parser.add_argument("--pair", action="store_true", help="with --strike: two processes")
+    parser.add_argument("--one-file", action="store_true", help="with --strike: one file for all locales")
     return parser.parse_args(arguments)
 
 
@@ -122,8 +125,9 @@ def _told(outcome: Outcome, whole: bool = False) -> Iterator[str]:
         yield f"  again: python -m tests.simulation --seeds 1 --seed {outcome.setting.seed}"
     else:
         [((place, number), kind)] = outcome.setting.plan.faults.items() or [(("point", 0), "kill")]
-        pair = " --pair" if outcome.setting.processes > 1 else ""
-        yield f"  again: python -m tests.simulation --strike '{place}:{number}:{kind}'{pair}"
+        more = " --pair" if outcome.setting.processes > 1 else ""
+        more += " --one-file" if outcome.setting.shelf == ONE_FILE.shelf else ""
+        yield f"  again: python -m tests.simulation --strike '{place}:{number}:{kind}'{more}"
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from tests.simulation.people import THEIRS
+from tests.simulation.people import SPOKEN_FOR, TAKEN, THEIRS
 from tests.simulation.settings import Setting
+from tests.simulation.shelves import LOCALES, SHARED, Texts
 from tests.simulation.world import Outcome
 
 
@@ -20,6 +21,8 @@ def compared(outcome: Outcome, calm: Outcome) -> Outcome:
         outcome.problems += (
             _taken_back(outcome) if "revert" in outcome.setting.people else _targets(outcome, calm)
         )
+        for name in SHARED.keys() & calm.targets.keys():
+            outcome.problems += _shared(outcome, calm, name)
     return outcome
 
 
@@ -46,8 +49,14 @@ def _allowed(setting: Setting, place: int) -> set[str]:
 def _targets(outcome: Outcome, calm: Outcome) -> Iterator[str]:
     for pair, states in outcome.states.items():
         document, locale = pair.split()
+        if document in SHARED:
+            continue
         target = f"{locale}/{document}"
         stands = outcome.targets.get(target)
+        if _is_taken(outcome.setting, locale):
+            if stands != outcome.before.get(target):
+                yield f"{target} is not what it was before it was taken back"
+            continue
         if target in outcome.before:
             if THEIRS.encode() not in (stands or b""):
                 yield f"{target} has lost what a person wrote"
@@ -74,6 +83,39 @@ def _is_same(setting: Setting, target: str, stands: bytes | None, wanted: bytes)
 
 
 def _taken_back(outcome: Outcome) -> Iterator[str]:
-    for target in sorted(outcome.targets.keys() | outcome.before.keys()):
+    for target in sorted((outcome.targets.keys() | outcome.before.keys()) - SHARED.keys()):
         if outcome.targets.get(target) != outcome.before.get(target):
             yield f"{target} is not what it was before all was taken back"
+
+
+def _is_taken(setting: Setting, locale: str) -> bool:
+    """Whether what was put in place in this locale was taken back in the end."""
+    people = set(setting.people)
+    return "revert" in people or ("part" in people and locale == TAKEN and "again" not in people)
+
+
+def _shared(outcome: Outcome, calm: Outcome, name: str) -> Iterator[str]:
+    """A file of all locales holds just what was published and not taken back, and what people wrote."""
+    beside, said = SHARED[name].read(outcome.targets[name])
+    beside_in_calm, wanted = SHARED[name].read(calm.targets[name])
+    if beside != beside_in_calm:
+        yield f"{name} has changed beside its translations"
+    for locale in LOCALES:
+        by_hand = "word" in outcome.setting.people and locale == SPOKEN_FOR
+        theirs = {SHARED[name].key: THEIRS} if by_hand else {}
+        states = outcome.states.get(f"{name} {locale}", ())
+        if not _may_hold(outcome.setting, locale, states, said[locale], {**wanted[locale], **theirs}, theirs):
+            yield f"{name} holds {said[locale]} in {locale}; people wrote {theirs}, its intents {states}"
+
+
+def _may_hold(
+    setting: Setting, locale: str, states: Sequence[str], said: Texts, whole: Texts, theirs: Texts
+) -> bool:
+    """Whether a locale of a shared file may come to hold this: all of it, or what people alone wrote."""
+    if _is_taken(setting, locale):
+        return said == theirs
+    if theirs or "cancel" in setting.people:
+        return said in (whole, theirs)
+    if "completed" in states:
+        return said == whole
+    return said.items() <= whole.items()

@@ -14,7 +14,8 @@ from pathlib import Path
 from tests.simulation.comparing import compared
 from tests.simulation.faults import CALL, COMMIT, one
 from tests.simulation.mutants import ALL as MUTANTS
-from tests.simulation.settings import CALM, DOCUMENTS, EDITED, Setting, of_seed
+from tests.simulation.settings import CALM, ONE_FILE, Setting, of_seed
+from tests.simulation.shelves import SHELVES, Shelf, edited
 from tests.simulation.world import Outcome, World
 
 _MEMORY = Path("/dev/shm")
@@ -24,30 +25,32 @@ MUTANT_SEEDS_MAX = 100
 MUTANT_DRAWS = 8
 
 
-def play(setting: Setting, documents: Mapping[str, bytes] = DOCUMENTS) -> Outcome:
-    """One world, in a folder of its own."""
+def play(setting: Setting, documents: Mapping[str, bytes] | None = None) -> Outcome:
+    """One world, in a folder of its own, with the documents of its shelf or others."""
     with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None, prefix="dragoman-") as made:
         folder = Path(made)
-        for name, data in documents.items():
+        for name, data in (documents or SHELVES[setting.shelf]).items():
             (folder / name).write_bytes(data)
         with _quick():
             return World(setting, folder).play()
 
 
 @functools.cache
-def calm(is_edited: bool = False) -> Outcome:
+def calm(shelf: Shelf = "usual", is_edited: bool = False) -> Outcome:
     """What comes out where nothing goes wrong, of the documents as they are, or as somebody edits them."""
-    return play(CALM, {**DOCUMENTS, **EDITED} if is_edited else DOCUMENTS)
+    documents = SHELVES[shelf]
+    return play(replace(CALM, shelf=shelf), edited(documents) if is_edited else documents)
 
 
 def judged(setting: Setting) -> Outcome:
     """A world, and everything that is wrong with it."""
-    return compared(play(setting), calm("edit" in setting.people))
+    return compared(play(setting), calm(setting.shelf, "edit" in setting.people))
 
 
 def exhaustive() -> Iterator[Setting]:
     """Every point of the calm world killed once, every commit and every call spoiled once in each way, and a
-    process of two stopped before each commit until the other one has overtaken it.
+    process of two stopped before each commit until the other one has overtaken it. Then what comes after the
+    first plan in the world of one file for all locales.
     """
     alone, pair = CALM, replace(CALM, processes=2)
     places = calm().places
@@ -58,21 +61,47 @@ def exhaustive() -> Iterator[Setting]:
     for number, kind in product(range(1, places["call"] + 1), CALL):
         yield alone.struck(one("call", number, kind))
     yield from stalls(pair)
+    yield from writes_into_one_file()
 
 
-def stalls(setting: Setting, act: str = "") -> Iterator[Setting]:
-    """The same world, one process stopped before each commit that begins with `act` (or with any) until
-    another has overtaken it.
+def writes_into_one_file() -> Iterator[Setting]:
+    """From its first plan on: every point killed once, every answer lost once, and a process of two stopped
+    before each commit and before each call until the other one has overtaken it.
     """
-    for number, head in enumerate(_calm_commits(setting.processes, setting.groups), start=1):
-        if act in ("", head):
+    alone, pair = ONE_FILE, replace(ONE_FILE, processes=2)
+    points = play(alone).points
+    for number in range(points.index("before write_plan") + 1, len(points) + 1):
+        yield alone.struck(one("point", number, "kill"))
+    for number in range(1, play(alone).places["call"] + 1):
+        yield alone.struck(one("call", number, "answer lost"))
+    yield from stalls(pair, after="write_plan")
+    yield from held_calls(pair)
+
+
+def held_calls(setting: Setting) -> Iterator[Setting]:
+    """A process of two stopped before each call until another has overtaken it."""
+    for number in range(1, play(setting).places["call"] + 1):
+        yield setting.struck(one("call", number, "pause"))
+
+
+def stalls(setting: Setting, act: str = "", after: str = "") -> Iterator[Setting]:
+    """The same world, one process stopped before each commit that begins with `act` (or with any) until
+    another has overtaken it; from the first act `after` on, where one is named.
+    """
+    commits = _calm_commits(replace(setting, seed=0))
+    for number, head in enumerate(commits, start=1):
+        if act in ("", head) and number > (commits.index(after) if after else 0):
             yield setting.struck(one("commit", number, "pause"))
 
 
-@functools.cache
-def _calm_commits(processes: int, groups: bool) -> Sequence[str]:
+def _calm_commits(setting: Setting) -> Sequence[str]:
     """The first act of each commit, where nothing goes wrong."""
-    return play(replace(CALM, processes=processes, groups=groups)).commits
+    if (known := str(setting)) not in _COMMITS:
+        _COMMITS[known] = play(setting).commits
+    return _COMMITS[known]
+
+
+_COMMITS: dict[str, Sequence[str]] = {}
 
 
 def seeds(first: int, count: int) -> Iterator[Setting]:
@@ -100,11 +129,15 @@ def caught(mutant: str) -> tuple[int, Outcome] | None:
 
 
 def worlds_for(mutant: str) -> Iterator[Setting]:
-    """Where a mutant is hunted: in the calm world, where processes overtake each other, and in seeds."""
-    yield CALM
-    if act := MUTANTS[mutant].overtaken_before:
-        for draw, groups in product(range(MUTANT_DRAWS), (True, False)):
-            yield from stalls(replace(CALM, seed=draw, processes=2, groups=groups), act)
+    """Where a mutant is hunted: in its calm world, where processes overtake each other, and in seeds."""
+    planted = MUTANTS[mutant]
+    yield planted.world
+    for draw, groups in product(range(MUTANT_DRAWS), (True, False)):
+        pair = replace(planted.world, seed=draw, processes=2, groups=groups)
+        if planted.overtaken_before:
+            yield from stalls(pair, planted.overtaken_before)
+        if planted.world.shelf == ONE_FILE.shelf:
+            yield from held_calls(pair)
     yield from seeds(0, MUTANT_SEEDS_MAX)
 
 

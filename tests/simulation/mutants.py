@@ -8,31 +8,43 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
 import sqlalchemy as sa
 
+from dragoman.families.publication.files import Files
+from dragoman.flow.publishing import compensation
+from dragoman.flow.publishing.compensation import Restoring
+from dragoman.kernel.identity import sha256
 from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.contracts import Family
 from dragoman.model.effects import Answer, Outgoing
 from dragoman.model.intents import JobEvent
+from dragoman.model.publications import Order, PlannedStep, Snapshot
 from dragoman.model.scopes import System
 from dragoman.store import leases
 from dragoman.store.acts import calling, settling
 from dragoman.store.rows import approvals, budgets, effects, jobs, shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
+from tests.simulation.settings import CALM, ONE_FILE, Setting
 
 _SHARDS = tables.shards
 
 
 class Mutant(NamedTuple):
-    """A fault of the product. One that only shows where a process is overtaken says before which act."""
+    """A fault of the product. One that only shows where a process is overtaken says before which act.
+
+    `world` is where it is looked for first.
+    """
 
     plant: Callable[[], AbstractContextManager[object]]
     overtaken_before: str = ""
+    world: Setting = CALM
 
 
 def held_without_fence() -> AbstractContextManager[object]:
@@ -58,7 +70,7 @@ def job_held_without_fence() -> AbstractContextManager[object]:
 
 def reserved_without_room() -> AbstractContextManager[object]:
     """Whatever a call may cost, it fits."""
-    return mock.patch.object(budgets, "_fits", lambda *_: True)
+    return mock.patch.object(budgets, "_fits", return_value=True)
 
 
 def claimed_without_fence() -> AbstractContextManager[object]:
@@ -189,6 +201,32 @@ def late_answers_dropped() -> Iterator[None]:
         yield
 
 
+def written_from_an_old_look() -> AbstractContextManager[object]:
+    """A file is replaced by what was made of an earlier state of it, whatever stands there now."""
+    put = Files._put
+
+    def blindly(self: Files, outgoing: Outgoing) -> Answer:
+        file = Path(str(outgoing.facts["root"])) / str(outgoing.facts["target"])
+        stands = sha256(file.read_bytes()) if file.exists() else ""
+        return put(self, replace(outgoing, facts={**outgoing.facts, "expected": stands}))
+
+    return mock.patch.object(Files, "_put", blindly)
+
+
+def taken_back_whole() -> AbstractContextManager[object]:
+    """What stood before is put back whole, although somebody wrote another locale's texts since."""
+
+    def whole(self: Restoring, planned: PlannedStep, snapshot: Snapshot, stands: bytes) -> Order:
+        return Order(snapshot.body, sha256(stands), snapshot.written)
+
+    return mock.patch.object(Restoring, "_text_by_text", whole)
+
+
+def taken_back_with_theirs() -> AbstractContextManager[object]:
+    """A text that a person put in place of ours goes, too."""
+    return mock.patch.object(compensation, "text_hash", return_value=mock.ANY)
+
+
 ALL: Mapping[str, Mutant] = {
     "a fence that nobody looks at": Mutant(held_without_fence, "record_preparations"),
     "a job's fence that nobody looks at": Mutant(job_held_without_fence, "close_call"),
@@ -201,4 +239,9 @@ ALL: Mapping[str, Mutant] = {
     "a hidden repeat": Mutant(repeated_in_secret),
     "a reserve without room": Mutant(reserved_without_room),
     "a late answer thrown away": Mutant(late_answers_dropped, "settle_call"),
+    "a write from an old look": Mutant(written_from_an_old_look, world=ONE_FILE),
+    "a whole snapshot put back": Mutant(taken_back_whole, world=ONE_FILE),
+    "a person's text taken back": Mutant(
+        taken_back_with_theirs, world=replace(ONE_FILE, people=("apart", "word", "revert"))
+    ),
 }

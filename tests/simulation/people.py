@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,12 +17,15 @@ from dragoman.store.acts import compensating
 from dragoman.wiring.services import Services
 from tests.simulation.ground import Database
 from tests.simulation.outside import Vendor
-from tests.simulation.settings import DOCUMENTS, EDITED, LOCALES, Setting
+from tests.simulation.settings import Setting
+from tests.simulation.shelves import LOCALES, SHARED, SHELVES, edited
 from tests.simulation.verdict import targets_of
 
 CALLER = Caller("default", "mia")
 THEIRS = "Theirs, and to stay"
 """What somebody writes into a target by hand."""
+TAKEN, SPOKEN_FOR = LOCALES
+"""The locale that is taken back alone, and the one in which somebody writes into shared files by hand."""
 _SPARE_TOKENS = 3_000
 Ask = Callable[[Services], Coroutine[Any, Any, Any]]
 
@@ -60,20 +63,24 @@ class People:
         self._dice = dice
         self._manifests: dict[str, str] = {}
         self.wrote = dict(targets_of(scene.folder))
-        """What people wrote at targets, before the world began or in it."""
+        """What people wrote at targets, before the world began or in it; shared ones as they began."""
         if "owner" in scene.setting.people:
             self._write("de/shop.json")
 
     async def live(self) -> None:
         """Ask; do beside the work what is to be done meanwhile, and the rest when it has settled."""
         deeds = self._scene.setting.people
-        await self._ask("r-1")
-        meanwhile = {"cancel": self._cancel, "pause": self._pause, "spare": self._spare,
+        if "apart" in deeds:
+            await asyncio.gather(*(self._ask(f"r-1 {locale}", locales=(locale,)) for locale in LOCALES))
+        else:
+            await self._ask("r-1")
+        meanwhile = {"cancel": self._cancel, "pause": self._pause, "spare": self._spare, "word": self._say,
                      "rival": self._rival, "meddle": self._meddle, "edit": self._edit}  # fmt: skip
         await asyncio.gather(*(act() for deed, act in meanwhile.items() if deed in deeds))
         await self._scene.settled()
         afterwards = {
             "retry": self._retry,
+            "part": self._take_part_back,
             "again": self._again,
             "edit": self._catch_up,
             "revert": self._revert,
@@ -93,9 +100,10 @@ class People:
                 )
             )
 
-    async def _ask(self, request_id: str, mode: str = "missing") -> None:
+    async def _ask(self, request_id: str, mode: str = "missing", locales: Sequence[str] = LOCALES) -> None:
         """One request for everything; whoever asks twice under one id is answered the same."""
-        pairs = sorted((document, locale) for document in DOCUMENTS for locale in LOCALES)
+        documents = SHELVES[self._scene.setting.shelf]
+        pairs = sorted((document, locale) for document in documents for locale in locales)
         frozen = self._frozen(mode)
 
         async def ask(services: Services) -> str:
@@ -180,6 +188,15 @@ class People:
         self._write("fr/shop.json")
         self._scene.note("somebody writes fr/shop.json by hand")
 
+    async def _say(self) -> None:
+        """Somebody writes a text into each shared file, whoever else writes in it."""
+        await self._wait(4.0)
+        for name in SHARED.keys() & SHELVES[self._scene.setting.shelf].keys():
+            file = self._scene.folder / name
+            said = SHARED[name].write(file.read_bytes(), SPOKEN_FOR, SHARED[name].key, THEIRS)
+            file.write_bytes(said)
+            self._scene.note(f"somebody writes a text of {name} in {SPOKEN_FOR}")
+
     def _write(self, name: str) -> None:
         target = self._scene.folder / name
         target.parent.mkdir(exist_ok=True)
@@ -189,8 +206,9 @@ class People:
     async def _edit(self) -> None:
         """Somebody edits sources while they are translated."""
         await self._wait(8.0)
-        for name, data in EDITED.items():
-            (self._scene.folder / name).write_bytes(data)
+        for name in SHELVES[self._scene.setting.shelf]:
+            source = self._scene.folder / name
+            source.write_bytes(edited({name: source.read_bytes()})[name])
         self._scene.note("somebody edits sources")
 
     async def _catch_up(self) -> None:
@@ -219,14 +237,21 @@ class People:
     async def _revert(self) -> None:
         """What was put in place is taken back, all of it; what people wrote stays."""
         for manifest in reversed(list(self._manifests.values())):
-
-            async def revert(services: Services, manifest: str = manifest) -> Any:
-                scope = Workspace(CALLER.workspace)
-                return await services.database.run(compensating.revert, scope, manifest, CALLER.actor)
-
-            await self._scene.as_client(revert, "already_ended", "lease_held")
-            await self._scene.settled()
+            await self._take_back(manifest)
         self._scene.note("all is taken back")
+
+    async def _take_part_back(self) -> None:
+        """What was put in place in one locale is taken back; the other stays whole."""
+        await self._take_back(self._manifests[f"r-1 {TAKEN}"])
+        self._scene.note(f"{TAKEN} is taken back")
+
+    async def _take_back(self, manifest: str) -> None:
+        async def revert(services: Services) -> Any:
+            scope = Workspace(CALLER.workspace)
+            return await services.database.run(compensating.revert, scope, manifest, CALLER.actor)
+
+        await self._scene.as_client(revert, "already_ended", "lease_held")
+        await self._scene.settled()
 
     async def _wait(self, most_seconds: float) -> None:
         await asyncio.sleep(self._dice.random() * most_seconds)

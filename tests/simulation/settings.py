@@ -8,34 +8,20 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tests.simulation.faults import Place, Plan, drawn
+from tests.simulation.shelves import Shelf
 
-Deed = Literal["owner", "cancel", "pause", "spare", "rival", "meddle", "edit", "retry", "again", "revert"]
+Deed = Literal[
+    "owner", "cancel", "pause", "spare", "rival", "meddle", "edit", "retry", "again", "revert",
+    "apart",  # each locale is asked for by a manifest of its own
+    "part",  # one of the two is taken back
+    "word",  # somebody writes one text of each shared file by hand
+]  # fmt: skip
 
-DOCUMENTS: Mapping[str, bytes] = {
-    "shop.json": (
-        b'{\n  "title": "A small shop",\n'
-        b'  "cart": {"empty": "Your cart is empty", "pay": "Pay {amount} now"},\n'
-        b'  "hello": "Hello, {name}!"\n}\n'
-    ),
-    "guide.md": (
-        b"---\ntitle: First steps\n---\n\n# Begin here\n\n"
-        b"Open the box and read **every** word of the manual.\n\n"
-        b"Then call `start()` twice.\n"
-    ),
-    "app.po": (
-        b'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: en\\n"\n\n'
-        b'msgid "Save"\nmsgstr ""\n\nmsgid "Delete the %s?"\nmsgstr ""\n\n'
-        b'msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] ""\nmsgstr[1] ""\n'
-    ),
-}
-LOCALES = ("de", "fr")
-EDITED: Mapping[str, bytes] = {
-    "shop.json": DOCUMENTS["shop.json"].replace(b"A small shop", b"A shop of no small size"),
-    "guide.md": DOCUMENTS["guide.md"].replace(b"Then call", b"Afterwards call"),
-}
-"""The documents that somebody edits, as they then are."""
 _PLACES: Mapping[Place, int] = {"point": 260, "commit": 90, "call": 20}
 """About as many points, commits and calls as a calm process has: faults are drawn among so many."""
+
+_FORMATS_SHARE = 0.4
+"""How many of the seeds have several formats, shared files among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +29,7 @@ class Setting:
     """One world. `frees` says that leases of vanished owners are known to be free, as on one host."""
 
     seed: int
+    shelf: Shelf = "usual"
     plan: Plan = field(default_factory=Plan)
     processes: int = 1
     groups: bool = True
@@ -82,7 +69,8 @@ class Setting:
         money = "priced" if self.priced else "free"
         weather = ", ".join(f"{move} {share:.0%}" for move, share in self.weather.items()) or "fair"
         return (
-            f"seed {self.seed}: {self.processes} processes, {'group' if self.groups else 'single'} commits, "
+            f"seed {self.seed}: {self.shelf} documents, {self.processes} processes, "
+            f"{'group' if self.groups else 'single'} commits, "
             f"leases of the dead {'freed' if self.frees else 'run out'}, a {money} {answers} provider "
             f"in {weather} weather, unknown calls: {self.on_unknown}, "
             f"people: {', '.join(self.people) or 'quiet'}, "
@@ -93,6 +81,8 @@ class Setting:
 
 CALM = Setting(seed=0)
 """The world whose every point is struck once."""
+ONE_FILE = Setting(seed=0, shelf="shared", people=("apart", "part"))
+"""The world of one file for all locales, struck wherever something is put in or taken out."""
 
 _SMALL: Mapping[str, int] = {
     "SHARD_INTENTS": 4,
@@ -107,6 +97,12 @@ _PEOPLE: tuple[tuple[Deed, ...], ...] = (
     ("revert",), ("retry", "revert"), ("spare", "retry"), ("meddle", "revert"), ("cancel", "again"),
     ("pause", "rival"), ("cancel", "retry"), ("again", "revert"), ("edit",), ("edit",), ("edit", "revert"),
     ("owner",), ("owner", "again", "revert"), ("owner", "rival"),
+)  # fmt: skip
+
+_PEOPLE_OF_FORMATS: tuple[tuple[Deed, ...], ...] = (
+    (), ("apart",), ("apart", "part"), ("apart", "part"), ("apart", "word"), ("apart", "word", "part"),
+    ("apart", "revert"), ("revert",), ("word", "revert"), ("edit",), ("apart", "edit"), ("edit", "revert"),
+    ("apart", "part", "again"), ("apart", "word", "revert"), ("retry",), ("cancel",), ("rival",), ("meddle",),
 )  # fmt: skip
 
 _SPOILS = frozenset({"cut", "garbage", "missing", "duplicate", "broken", "empty", "length", "twice"})
@@ -128,8 +124,12 @@ def of_seed(seed: int) -> Setting:
     processes = 3 if splits_roles else dice.choice((1, 2, 2))
     most = {place: count * processes for place, count in _PLACES.items()}
     people = dice.choice(_PEOPLE)
+    has_formats = random.Random(f"shelf of {seed}").random() < _FORMATS_SHARE
+    if has_formats:
+        people = dice.choice(_PEOPLE_OF_FORMATS)
     return Setting(
         seed=seed,
+        shelf="formats" if has_formats else "usual",
         plan=drawn(dice, most, dice.randint(0, 6)),
         processes=processes,
         groups=dice.random() < 0.5,

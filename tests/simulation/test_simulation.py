@@ -7,16 +7,24 @@ import pytest
 from tests.simulation import mutants
 from tests.simulation.faults import one
 from tests.simulation.hunt import calm, caught, judged, play
-from tests.simulation.settings import CALM, DOCUMENTS, LOCALES, of_seed
+from tests.simulation.settings import CALM, ONE_FILE, of_seed
+from tests.simulation.shelves import LOCALES, SHARED, SHELVES
 
 
 def test_a_calm_world_translates_everything_and_puts_it_in_place() -> None:
     outcome = calm()
     assert outcome.problems == []
     assert list(outcome.states.values()) == [["completed"]] * 6
-    assert set(outcome.targets) == {f"{locale}/{name}" for locale in LOCALES for name in DOCUMENTS}
+    assert set(outcome.targets) == {f"{locale}/{name}" for locale in LOCALES for name in SHELVES["usual"]}
     assert b"fr Your cart is empty" in outcome.targets["fr/shop.json"]
     assert outcome.places["commit"] > 20
+
+
+def test_a_file_of_all_locales_holds_each_and_loses_only_what_is_taken_back() -> None:
+    outcome = judged(ONE_FILE)
+    assert outcome.problems == []
+    _, said = SHARED["Shop.xcstrings"].read(outcome.targets["Shop.xcstrings"])
+    assert said == {"de": {}, "fr": {"empty": "fr Your cart is empty", "pay": "fr Pay %@ now"}}
 
 
 @pytest.mark.parametrize("share", [0.05, 0.25, 0.35, 0.45, 0.55, 0.65, 0.8, 0.95])

@@ -8,12 +8,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from dragoman.content.documents import choose_format, open_document
 from dragoman.machines.tables import ATTEMPT, INTENT
 from dragoman.model.completions import Usage
 from dragoman.providers import exchange
 from dragoman.providers.rehearsal import Call
+from dragoman.wiring.catalogue import formats
 from tests.simulation.ground import Database
-from tests.simulation.settings import DOCUMENTS, Setting
+from tests.simulation.settings import Setting
+from tests.simulation.shelves import LOCALES, SHARED, SHELVES, SOURCES_ALONE
 
 _GIVEN_UP = ATTEMPT.groups["UNKNOWN"] | {"ACCEPTED_LATE"}
 """Outcomes after which the same may be bought again, if that is written down."""
@@ -43,13 +46,13 @@ def states_of(database: Database) -> Mapping[str, Sequence[str]]:
 
 
 def targets_of(folder: Path) -> Mapping[str, bytes]:
-    """Every file of the world's folder that is no source."""
+    """Every file of the world's folder that is more than a source."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     named = {path.relative_to(folder).as_posix(): path for path in files}
     return {
         name: path.read_bytes()
         for name, path in named.items()
-        if name not in DOCUMENTS and not name.startswith(".dragoman/")
+        if name not in SOURCES_ALONE and not name.startswith(".dragoman/")
     }
 
 
@@ -69,9 +72,22 @@ def problems(
     yield from _publication(database, setting)
     yield from _ledger(database, setting, sent, heard)
     yield from _first_questions(database)
-    for name in targets_of(folder):
+    for name, data in targets_of(folder).items():
         if name.endswith(".dragoman"):
             yield f"a half-written file is left behind: {name}"
+        else:
+            yield from _second_opinion(setting, name, data)
+
+
+def _second_opinion(setting: Setting, target: str, data: bytes) -> Iterator[str]:
+    """What the second parser of a target's format says of it, in each locale that it may hold."""
+    name = target.rpartition("/")[2]
+    for locale in LOCALES:
+        if name in SHARED or target == f"{locale}/{name}":
+            form = choose_format(formats(), name, SHELVES[setting.shelf][name])
+            document = open_document(form, target, data, "target", locale)
+            if complaint := form.second_opinion(document, document):
+                yield f"{target} reads otherwise in {locale}: {complaint}"
 
 
 def _ends(database: Database) -> Iterator[str]:
@@ -99,7 +115,7 @@ def _events(database: Database) -> Iterator[str]:
 
 def _publication(database: Database, setting: Setting) -> Iterator[str]:
     """Each intent with results is in place once, and its step says so; where people meddle, once at most."""
-    wanted = {0, 1} if {"cancel", "rival", "meddle"} & set(setting.people) else {1}
+    wanted = {0, 1} if {"cancel", "rival", "meddle", "word"} & set(setting.people) else {1}
     if "retry" in setting.people:
         wanted.add(2)  # what had failed in part was written in part
     for document, locale, steps in database.all(
@@ -113,8 +129,16 @@ def _publication(database: Database, setting: Setting) -> Iterator[str]:
         "SELECT i.document, i.locale, s.state FROM publication_steps s JOIN intents i ON i.id = s.intent_id"
         " WHERE s.state != 'SUCCEEDED'"
     ):
-        if not ("meddle" in setting.people and (document, locale, state) == ("shop.json", "fr", "CONFLICT")):
+        if state != "CONFLICT" or not _is_meddled_with(setting, document, locale):
             yield f"publication of {document} in {locale} is {state}"
+
+
+def _is_meddled_with(setting: Setting, document: str, locale: str) -> bool:
+    """Whether somebody writes by hand what a publication is to write."""
+    by_hand = {"shop.json"} if "meddle" in setting.people else set[str]()
+    if "word" in setting.people:
+        by_hand |= SHARED.keys()
+    return locale == LOCALES[1] and document in by_hand
 
 
 def _ledger(

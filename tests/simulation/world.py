@@ -83,6 +83,8 @@ class Outcome:
     setting: Setting
     places: Mapping[Place, int]
     """How many points, commits and calls there were."""
+    points: Sequence[str] = ()
+    """What stands before or after each."""
     commits: Sequence[str] = ()
     """The first act of each."""
     problems: list[str] = field(default_factory=list)
@@ -106,6 +108,7 @@ class World:
         self.groups = setting.groups
         self.folder = folder
         self.places: dict[Place, int] = {"point": 0, "commit": 0, "call": 0}
+        self.points: list[str] = []
         self.commits: list[str] = []
         self.story: list[Line] = []
         self.problems: list[str] = []
@@ -130,6 +133,7 @@ class World:
     def strike(self, process: Process, label: str, can: tuple[Kind, ...]) -> Kind | None:
         """Count a point and give its fault."""
         places: dict[Place, int] = {"point": self._count("point")}
+        self.points.append(label)
         if can:
             place: Place = "commit" if can == COMMIT else "call"
             places[place] = self._count(place)
@@ -243,6 +247,7 @@ class World:
         return Outcome(
             self.setting,
             places=self.places,
+            points=self.points,
             commits=self.commits,
             problems=self.problems,
             story=self.story,
