@@ -101,7 +101,7 @@ def one_call(
 
 @kinds
 def test_texts_come_back_under_their_ids_with_markers_and_signs(kind: str) -> None:
-    """[J-022]: engines that know neither ids nor markers answer the contract all the same."""
+    """Engines that know neither ids nor markers answer the contract all the same."""
     called = one_call(kind)
     assert called.answer.outcome == "SUCCEEDED", called.answer
     texts = dict(called.reply.items)
@@ -135,7 +135,7 @@ def test_a_wrong_number_of_texts_belongs_to_nobody(kind: str, act: str) -> None:
     ],
 )
 def test_each_fault_says_what_is_known_and_is_sent_once(kind: str, act: Act, outcome: str, code: str) -> None:
-    """[GJ-5]: what may have been paid for is never called failed, and nothing is sent twice."""
+    """What may have been paid for is never called failed, and nothing is sent twice."""
     called = one_call(kind, [act])
     assert (called.answer.outcome, called.answer.code) == (outcome, code)
     assert len(called.calls) == 1
@@ -212,12 +212,26 @@ def test_deepl_is_asked_as_its_documentation_says() -> None:
     assert KEY.encode() not in seen.body
 
 
+def test_deepl_is_told_of_tags_only_where_there_are_some() -> None:
+    """Signs of markup are escaped, and read back, in marked requests only; a literal `&amp;` stays."""
+    entities = CompletionRequest("en", "es", (PromptItem("k2", "&amp; stays <b>"),))
+    plain = one_call("deepl", request=entities)
+    assert plain.calls[0].said["text"] == ["&amp; stays <b>"]
+    assert "tag_handling" not in plain.calls[0].said
+    assert dict(plain.reply.items) == {"k2": "&amp; staysé <b>"}
+    marked = CompletionRequest("en", "es", (*entities.items, PromptItem("a7", "⟦1⟧")))
+    tagged = one_call("deepl", request=marked)
+    assert tagged.calls[0].said["tag_handling"] == "xml"
+    assert dict(tagged.reply.items)["k2"].replace("é", "") == "&amp; stays <b>"
+
+
 def test_deepl_counts_money_by_billed_characters() -> None:
-    """[J-…]: USD 25 a million characters are 25 micro-USD a character; the reserve covers every sign sent."""
+    """USD 25 a million characters are 25 micro-USD a character; the reserve covers every sign sent."""
     called = one_call("deepl", request=PLAIN)
-    characters = len("Hello") + len("Garden &amp; house")
+    characters = len("Hello") + len("Garden & house")
     assert called.reply.usage.prompt_tokens == called.reply.usage.total_tokens == characters
     assert called.reply.usage.microusd == 25 * characters
+    assert called.reply.usage.prices == "deepl list 25 USD/1M characters"
     cheap = make_deepl("http://127.0.0.1:9", usd_per_million_characters=Decimal("0.5"))
     assert cheap.reserve(cheap.render(PLAIN)) == (characters, -(-characters // 2))
 
@@ -285,7 +299,7 @@ def test_an_echoed_key_is_kept_nowhere() -> None:
     ],
 )  # fmt: skip
 def test_deepls_targets_are_variants_that_were_named(locale: str, code: str | None) -> None:
-    """[P84] T9: the code of the variant that was asked for, or a clear refusal before any spend."""
+    """T9: the code of the variant that was asked for, or a clear refusal before any spend."""
     provider = make_deepl("http://127.0.0.1:9")
     if code is None:
         with pytest.raises(LocaleError) as refused:
@@ -330,7 +344,7 @@ def test_case_t9_of_a_list_with_neighbours(target: str, code: str | None) -> Non
 
 
 def test_libretranslates_key_is_in_the_sent_body_only() -> None:
-    """[J-…]: what is stored of a request holds no key."""
+    """What is stored of a request holds no key."""
     called = one_call("libretranslate")
     assert called.calls[0].said["api_key"] == KEY
     assert KEY.encode() not in make_libre("http://127.0.0.1:9").render(QUESTION)

@@ -9,7 +9,6 @@ counts them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 from types import MappingProxyType
@@ -45,6 +44,11 @@ TARGETS: Mapping[str, str] = {
 }
 """Locale → target code: of English, Portuguese and Chinese the variants only."""
 
+_TAG_HANDLING: Mapping[str, object] = {
+    "tag_handling": "xml",
+    "tag_handling_version": "v2",  # what new accounts have by default, said aloud for the older ones
+    "outline_detection": False,
+}
 _MODEL_TYPES = frozenset({"quality_optimized", "prefer_quality_optimized", "latency_optimized"})
 _TONES: Mapping[str, str] = {
     "formal": "prefer_more",
@@ -104,6 +108,7 @@ class DeepLProvider:
             USD_PER_MILLION_CHARACTERS if usd_per_million_characters is None else usd_per_million_characters
         )
         self._price = price if self.priced else Decimal(0)
+        self._price_name = "deepl list" if usd_per_million_characters is None else "settings"
         self._glossaries = glossaries
         self._sources = LocaleCodes(name, choose_code, SOURCES)
         self._targets = LocaleCodes(name, choose_code, locales or TARGETS)
@@ -116,15 +121,15 @@ class DeepLProvider:
         """The request's body behind the line that names its texts. Raises `LocaleError`."""
         source = self._sources.code(request.source_locale)
         target = self._targets.code(request.target_locale)
-        texts = [markup.to_tags(item.text, xml=True) for item in request.items]
+        marked = any(markup.has_markers(item.text) for item in request.items)
+        texts = [markup.to_tags(item.text, xml=True) if marked else item.text for item in request.items]
         body: dict[str, object] = {
             "text": texts,
             "source_lang": source,
             "target_lang": target,
-            "tag_handling": "xml",
-            "outline_detection": False,
             "preserve_formatting": True,
             "show_billed_characters": True,
+            **(_TAG_HANDLING if marked else {}),
         }
         if self.model in _MODEL_TYPES:
             body["model_type"] = self.model
@@ -137,13 +142,13 @@ class DeepLProvider:
         glossary = self._glossaries.get(request.target_locale) or self._glossaries.get("*")
         if glossary:
             body["glossary_id"] = glossary
-        places = positions.Places(tuple(item.id for item in request.items), sum(map(len, texts)))
+        places = positions.Places(tuple(item.id for item in request.items), sum(map(len, texts)), marked)
         return positions.framed(places, exchange.compact(body).encode())
 
     def reserve(self, body: bytes) -> tuple[int, int]:
         """Worst case: every character that is sent to be translated, tags among them."""
         characters = positions.opened(body)[0].characters
-        return characters, self._microusd(characters)
+        return characters, positions.microusd(characters, self._price)
 
     async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
         """One POST."""
@@ -164,7 +169,7 @@ class DeepLProvider:
         whole = isinstance(said, list)
         elements = said if isinstance(said, list) else _broken(body)
         shaped = [one if isinstance(one, dict) else {} for one in elements]
-        texts = [_text(one.get("text")) for one in shaped]
+        texts = [_text(one.get("text"), places.marked) for one in shaped]
         billed = [
             exchange.tokens(one.get("billed_characters")) for one in shaped if "billed_characters" in one
         ]
@@ -181,11 +186,7 @@ class DeepLProvider:
         await self._server.close()
 
     def _usage(self, characters: int) -> Usage:
-        return positions.by_characters(characters, self._microusd(characters))
-
-    def _microusd(self, characters: int) -> int:
-        """USD per million characters are micro-USD per character."""
-        return math.ceil(characters * self._price)
+        return positions.by_characters(characters, self._price, self._price_name)
 
 
 def read_error(body: bytes) -> Mapping[str, object] | None:
@@ -198,9 +199,15 @@ def read_error(body: bytes) -> Mapping[str, object] | None:
 
 
 def _context(request: CompletionRequest) -> str:
-    """The notes of all items, each once; one request has one context."""
-    notes = dict.fromkeys(item.note for item in request.items if item.note)
-    return "\n".join(notes)[: limits.DEEPL_CONTEXT_CHARS_MAX]
+    """The notes of all items, each once, between what stands around them; one request has one context."""
+    asked = {item.text for item in request.items}
+    around = (
+        *(item.before for item in request.items),
+        *(item.note for item in request.items),
+        *(item.after for item in request.items),
+    )
+    told = dict.fromkeys(said for said in around if said and said not in asked)
+    return "\n".join(told)[: limits.DEEPL_CONTEXT_CHARS_MAX]
 
 
 def _formality(tone: str) -> str:
@@ -208,8 +215,8 @@ def _formality(tone: str) -> str:
     return next((_TONES[word] for word in words if word in _TONES), "")
 
 
-def _text(said: object) -> str | None:
-    return markup.from_tags(said, xml=True) if isinstance(said, str) else None
+def _text(said: object, marked: bool) -> object:
+    return markup.from_tags(said, xml=True) if marked and isinstance(said, str) else said
 
 
 def _broken(body: bytes) -> list[object]:

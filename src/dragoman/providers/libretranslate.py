@@ -9,7 +9,6 @@ request is sent, and stands in no stored byte.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 
@@ -21,8 +20,6 @@ from dragoman.providers.text_server import KeyReader, TextServer
 
 Targets = Mapping[str, frozenset[str]]
 """Source code → the codes that it is translated into."""
-
-_MARKS = ("⟦",)
 
 
 class LibreTranslateProvider:
@@ -62,16 +59,16 @@ class LibreTranslateProvider:
         """The request's body, without the key. Raises `LocaleError` for a pair that the server lacks."""
         source = self._codes(tuple(self._reached)).code(request.source_locale)
         target = self._codes(self._reached[source]).code(request.target_locale)
-        marked = any(mark in item.text for item in request.items for mark in _MARKS)
+        marked = any(markup.has_markers(item.text) for item in request.items)
         texts = [markup.to_tags(item.text, xml=False) if marked else item.text for item in request.items]
         body = {"q": texts, "source": source, "target": target, "format": "html" if marked else "text"}
-        places = positions.Places(tuple(item.id for item in request.items), sum(map(len, texts)))
+        places = positions.Places(tuple(item.id for item in request.items), sum(map(len, texts)), marked)
         return positions.framed(places, exchange.compact(body).encode())
 
     def reserve(self, body: bytes) -> tuple[int, int]:
         """Every character that is sent to be translated."""
         characters = positions.opened(body)[0].characters
-        return characters, self._microusd(characters)
+        return characters, positions.microusd(characters, self._price)
 
     async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
         """One POST; the key goes into its body."""
@@ -93,8 +90,8 @@ class LibreTranslateProvider:
         said = failures.error_body(body).get("translatedText")
         whole = isinstance(said, list)
         texts = said if isinstance(said, list) else _broken(body)
-        usage = positions.by_characters(places.characters, self._microusd(places.characters))
-        return positions.reply(places, [_text(text) for text in texts], usage, whole=whole)
+        usage = positions.by_characters(places.characters, self._price, "settings")
+        return positions.reply(places, [_text(text, places.marked) for text in texts], usage, whole=whole)
 
     async def ask(self, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
         """Nothing is kept; the same question costs another turn of the server's machine only."""
@@ -106,9 +103,6 @@ class LibreTranslateProvider:
 
     def _codes(self, offered: Collection[str]) -> LocaleCodes:
         return LocaleCodes(self.name, self._choose, offered)
-
-    def _microusd(self, characters: int) -> int:
-        return math.ceil(characters * self._price)
 
 
 def read_languages(body: bytes) -> Targets:
@@ -139,8 +133,8 @@ def read_error(body: bytes) -> Mapping[str, object] | None:
     return {"message": message} if isinstance(message, str) else None
 
 
-def _text(said: object) -> str | None:
-    return markup.from_tags(said, xml=False) if isinstance(said, str) else None
+def _text(said: object, marked: bool) -> object:
+    return markup.from_tags(said, xml=False) if marked and isinstance(said, str) else said
 
 
 def _broken(body: bytes) -> list[object]:

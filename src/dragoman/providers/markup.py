@@ -23,6 +23,11 @@ _XML_SIGNS = "&<>"
 _CODE_POINTS = 0x110000
 
 
+def has_markers(text: str) -> bool:
+    """Whether a prompt's text holds what must travel as a tag."""
+    return "⟦" in text
+
+
 def to_tags(text: str, *, xml: bool) -> str:
     """A prompt's text with tags for its markers.
 

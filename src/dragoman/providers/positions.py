@@ -8,8 +8,10 @@ follows that line, and the kept answer holds its bytes as they came. Knows no ve
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from dragoman.model.completions import Finish, ProviderAnswer, Reply, Usage
 from dragoman.providers import exchange
@@ -17,15 +19,16 @@ from dragoman.providers import exchange
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The ids of the texts in order, and how many characters were asked to be translated."""
+    """The ids of the texts in order, how many characters were sent, and whether they stood in markup."""
 
     ids: tuple[str, ...]
     characters: int
+    marked: bool = False
 
 
 def framed(places: Places, body: bytes) -> bytes:
     """Bytes behind the line that names their texts."""
-    line = exchange.compact({"ids": places.ids, "characters": places.characters})
+    line = exchange.compact({"ids": places.ids, "characters": places.characters, "marked": places.marked})
     return line.encode() + b"\n" + body
 
 
@@ -38,7 +41,8 @@ def unframed(kept: bytes) -> tuple[Places, bytes] | None:
         return None
     if not isinstance(said, dict) or not isinstance(said.get("ids"), list):
         return None
-    return Places(tuple(map(str, said["ids"])), exchange.tokens(said.get("characters"))), body
+    ids = tuple(map(str, said["ids"]))
+    return Places(ids, exchange.tokens(said.get("characters")), said.get("marked") is True), body
 
 
 def opened(question: bytes) -> tuple[Places, bytes]:
@@ -67,7 +71,17 @@ def reply(places: Places, texts: Sequence[object], usage: Usage, *, whole: bool)
     return Reply(pairs, finish, usage)
 
 
-def by_characters(characters: int, microusd: int = 0) -> Usage:
-    """Usage where characters are counted: a character of the source stands for a token."""
+def by_characters(characters: int, price: Decimal = Decimal(0), named: str = "") -> Usage:
+    """Usage where characters are counted: a character of the source stands for a token.
+
+    `price` is USD per million characters, which is micro-USD per character, rounded up once a call; `named`
+    says whose price it is.
+    """
     counted = exchange.tokens(characters)
-    return Usage(counted, 0, 0, counted, microusd)
+    prices = f"{named} {price} USD/1M characters" if price else ""
+    return Usage(counted, 0, 0, counted, microusd(counted, price), prices)
+
+
+def microusd(characters: int, price: Decimal) -> int:
+    """What characters cost."""
+    return math.ceil(characters * price)

@@ -8,7 +8,6 @@ from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.limits import SHARD_LEASE_SECONDS
 from dragoman.store import leases
 from dragoman.store.columns import is_set
-from dragoman.store.rows import shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
@@ -36,7 +35,7 @@ def claim_shard(tx: Tx, due_column: str, owner: str) -> Row | None:
         limit=1,
         owner=owner,
         lease_seconds=SHARD_LEASE_SECONDS,
-        set_={shards.SERVED[due_column]: tx.now},
+        set_={due_column.replace("_due_", "_served_"): tx.now},
     )
     return claimed[0] if claimed else None
 

@@ -18,7 +18,7 @@ _SHARDS, _INTENTS, _MANIFESTS = tables.shards, tables.intents, tables.manifests
 
 STATES = ("pending", "preparing", "prepared", "queued", "processing", *sorted(INTENT.terminal))
 
-SERVED = {"prepare_due_at": "prepare_served_at", "submit_due_at": "submit_served_at"}
+_SERVED = {"prepare_due_at": "prepare_served_at", "submit_due_at": "submit_served_at"}
 """Due time → when a worker last took the shard for that: it is due no earlier, so that shards take turns."""
 
 _COUNTS = (
@@ -38,6 +38,12 @@ _RETRYABLE = sa.select(sa.func.count()).where(
     _INTENTS.c.state == "failed",
     is_set(_INTENTS.c.retryable),
 )
+
+
+_TOTALLED = (*STATES, "intents", "retryable_failed")
+_TOTALS = sa.select(
+    *(sa.func.coalesce(sa.func.sum(_SHARDS.c[name]), 0).label(name) for name in _TOTALLED)
+).where(_SHARDS.c.manifest_id == sa.bindparam("manifest"))
 
 
 def lock(tx: Tx, manifest_id: str, shards: Iterable[int]) -> None:
@@ -83,7 +89,7 @@ def recount(tx: Tx, manifest_id: str, shards: Iterable[int]) -> bool:
 def _turns(counts: Mapping[str, int | None]) -> dict[str, sa.ColumnElement[int]]:
     """Due times, put off to the last turn where that is later."""
     put_off: dict[str, sa.ColumnElement[int]] = {}
-    for due, served in SERVED.items():
+    for due, served in _SERVED.items():
         turn = _SHARDS.c[served]
         if counts[due] is not None:
             put_off[due] = sa.case((turn > counts[due], turn), else_=sa.literal(counts[due], turn.type))
@@ -108,10 +114,8 @@ def _count(tx: Tx, manifest_id: str, shard: int) -> dict[str, int | None]:
 
 def totals(tx: Tx, manifest_id: str) -> dict[str, int]:
     """The counts of a manifest: the sums over its shards."""
-    names = (*STATES, "intents", "retryable_failed")
-    sums = [sa.func.coalesce(sa.func.sum(_SHARDS.c[name]), 0).label(name) for name in names]
-    row = tx.first(sa.select(*sums).where(_SHARDS.c.manifest_id == manifest_id))
-    return {name: int(getattr(row, name)) for name in names}
+    row = tx.first(_TOTALS, {"manifest": manifest_id})
+    return {name: int(getattr(row, name)) for name in _TOTALLED}
 
 
 def agree(tx: Tx, manifest_id: str) -> bool:
@@ -122,7 +126,7 @@ def agree(tx: Tx, manifest_id: str) -> bool:
 
 def _agrees(row: Row, counts: Mapping[str, int | None]) -> bool:
     expected = dict(counts)
-    for due, served in SERVED.items():
+    for due, served in _SERVED.items():
         earliest = counts[due]
         expected[due] = None if earliest is None else max(earliest, int(getattr(row, served)))
     return {name: getattr(row, name) for name in expected} == expected
