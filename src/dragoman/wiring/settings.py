@@ -163,6 +163,8 @@ class Settings(BaseSettings):
     engine: EngineSettings = Field(default_factory=EngineSettings)
     callback_networks: tuple[str, ...] = ()
     """Networks (CIDR) that events may come from; none means any, and the signature decides alone."""
+    allow_anonymous_sync: bool = False
+    """Whether `sync/translate` answers without a token; only to this machine, at a loopback address."""
     private_callbacks: bool = False
     """Whether events may be sent to addresses that are not public."""
     executor: str = "dry-run:v1"

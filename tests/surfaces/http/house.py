@@ -21,7 +21,7 @@ from dragoman.model.identities import CAPABILITIES
 from dragoman.store.acts import access
 from dragoman.store.rows import tenants
 from dragoman.store.schema import metadata
-from dragoman.store.transaction import Tx
+from dragoman.store.transaction import Row, Tx
 from dragoman.surfaces.http.app import build_app
 from dragoman.wiring.rounds import opened
 from dragoman.wiring.services import Services
@@ -64,6 +64,10 @@ class House:
         """How many rows these tables hold."""
         return await self.services.database.read(rows_in, names)
 
+    async def rows(self, name: str) -> list[Row]:
+        """Every row of a table."""
+        return await self.services.database.read(all_rows, name)
+
     async def admit(self, headers: Mapping[str, str], **changes: Any) -> str:
         """The id of a manifest asked for over HTTP."""
         body = {"request_id": self.services.chance.new_id(), "pairs": PAIRS, **changes}
@@ -81,6 +85,11 @@ def see_worker(tx: Tx) -> None:
         tx,
         {"id": "host/boot/1/1", "role": "all", "host": "host", "release": "0", "credentials": "[]"},
     )
+
+
+def all_rows(tx: Tx, name: str) -> list[Row]:
+    """Every row of a table."""
+    return tx.all(sa.select(metadata.tables[name]))
 
 
 def rows_in(tx: Tx, names: Iterable[str]) -> dict[str, int]:

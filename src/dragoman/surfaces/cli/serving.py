@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import json
 import signal
 import socket
@@ -30,6 +31,11 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 async def serve(settings: Settings, build: Callable[..., Any], host: str, port: int) -> int:
     """The HTTP API and all workers, until stopped; prints the first token once."""
+    if settings.allow_anonymous_sync and not _is_loopback(host):
+        raise SettingsError(
+            f"setting allow_anonymous_sync: {host} is no loopback address, and an open door would spend money",
+            place="--host",
+        )
     listening = _listen(host, port)
     async with opened(settings) as services:
         token = await _first_token(services)
@@ -38,6 +44,13 @@ async def serve(settings: Settings, build: Callable[..., Any], host: str, port: 
         config = uvicorn.Config(build(services), host=host, port=port, log_level="warning", access_log=False)
         await _Server(config, services.stopping).serve([listening])
     return 0
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _listen(host: str, port: int) -> socket.socket:

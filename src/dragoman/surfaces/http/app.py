@@ -18,6 +18,7 @@ from dragoman.surfaces.http import (
     publication_routes,
     quarantine_routes,
     stream_routes,
+    sync_routes,
 )
 from dragoman.surfaces.http.contract import Described
 from dragoman.surfaces.web import problems
@@ -54,6 +55,8 @@ def _app(new_id: Callable[[], str]) -> FastAPI:
     app.include_router(publication_routes.router)
     app.include_router(job_routes.router, prefix=V1)
     app.include_router(job_routes.router, prefix=SEED_V1, include_in_schema=False)
+    app.include_router(sync_routes.router, prefix=V1)
+    app.include_router(sync_routes.router, prefix=SEED_V1, include_in_schema=False)
     app.include_router(engine_routes.router)
     app.include_router(callback_routes.router)
     app.include_router(outbox_routes.router)

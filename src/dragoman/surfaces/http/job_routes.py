@@ -45,7 +45,7 @@ async def translate(
     """Translate one item into one locale; under one `submissionId`, by one job."""
     said = await read_object(request, SUBMISSION_BYTES_MAX, services.offload)
     only(said, "sourceLang", "targetLang", "fields", "item", "submissionId", "project", "tone", "options")
-    submission = canonical.encode(_submission(said, services.chance.new_id()))
+    submission = canonical.encode(submission_of(said, services.chance.new_id()))
     accepted = await services.acceptance.accept(identity.actor, workspace, "", submission)
     return JSONResponse(accepted_body(accepted), 202, {"Location": job_url(accepted.job_id)})
 
@@ -112,7 +112,7 @@ def job_url(job_id: str) -> str:
     return f"/v1/jobs/{job_id}"
 
 
-def _submission(said: dict[str, Any], fresh_id: str) -> dict[str, Any]:
+def submission_of(said: dict[str, Any], fresh_id: str) -> dict[str, Any]:
     """One item as the submission that it is; what is missing is refused by whoever reads that."""
     item = said.get("item", "item")
     return {

@@ -56,6 +56,15 @@ async def identify(
     return identity
 
 
+async def identify_if_any(
+    services: TheServices,
+    schema: Annotated[None, Depends(current_schema)],
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)],
+) -> Identity | None:
+    """The bearer of the request's token, None where it has none. Raises `CallerError` unauthorized."""
+    return None if credentials is None else await identify(services, schema, credentials)
+
+
 class Allowed:
     """A dependency: the request's bearer, of the workspace in the path if one is there, with a capability."""
 
