@@ -56,7 +56,7 @@ def serving(desk: Desk, *words: str) -> Iterator[tuple[str, subprocess.Popen[str
 def test_an_open_door_is_refused_where_others_can_reach_it(desk: Desk) -> None:
     """[J-085] refused at start, before anybody can ask."""
     desk.configure("allow_anonymous_sync = true\n")
-    told = desk.run("serve", "--host", "0.0.0.0", "--port", str(free_port()))  # noqa: S104 - refused
+    told = desk.run("serve", "--host", "0.0.0.0", "--port", str(free_port()))
     assert told.code == 1
     assert "allow_anonymous_sync" in told.err
 

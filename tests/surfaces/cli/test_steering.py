@@ -98,7 +98,9 @@ def test_results_are_one_object_a_line_with_the_reason_where_there_is_no_text(tr
     assert results[0]["fields"]["j"]["code"] == "content_refused"
 
 
-def test_a_text_that_passes_with_warnings_is_in_review_and_stays_there_when_it_is_recalled(tree: Desk) -> None:
+def test_a_text_that_passes_with_warnings_is_in_review_and_stays_there_when_it_is_recalled(
+    tree: Desk,
+) -> None:
     """The full stop is lost: a person should look, and nothing is held back. Memory forgets no warning."""
     tree.write("c.json", {"k": "Save the file."})
     tree.write("d.json", {"k": "Save the file."})

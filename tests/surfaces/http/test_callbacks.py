@@ -8,9 +8,13 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from dragoman.kernel.errors import SettingsError
 from dragoman.kernel.limits import CALLBACK_BYTES_MAX
 from dragoman.kernel.signing import EVENT, sign
 from dragoman.wiring.linking import callback_secret
+from dragoman.wiring.settings import load
 from tests.surfaces.http.house import House, served
 
 CALLBACKS = "/v1/callbacks/submission"
@@ -27,11 +31,13 @@ ENDED = {
 }
 
 
-def told(database_url: str, folder: Path, story: Callable[[House], Coroutine[Any, Any, None]]) -> None:
+def told(
+    database_url: str, folder: Path, story: Callable[[House], Coroutine[Any, Any, None]], **settings: Any
+) -> None:
     """Runs a story in a house without workers."""
 
     async def run() -> None:
-        async with served(database_url, folder) as house:
+        async with served(database_url, folder, **settings) as house:
             await story(house)
 
     asyncio.run(run())
@@ -129,5 +135,47 @@ def test_no_answer_repeats_the_secret_or_a_signature(sqlite_url: str, tmp_path: 
         answer = await house.client.post(CALLBACKS, content=body + b" ", headers=headers)
         hidden = (callback_secret(house.services.settings), headers["X-Dragoman-Signature"][7:])
         assert not [secret for secret in hidden if secret in answer.text]
+
+    told(sqlite_url, tmp_path, story)
+
+
+@pytest.mark.parametrize(
+    "networks, status", [(["127.0.0.0/8"], 200), (["10.0.0.0/8", "2001:db8::/32"], 403), ([], 200)]
+)
+def test_events_come_from_the_networks_that_are_named(
+    sqlite_url: str, tmp_path: Path, networks: list[str], status: int
+) -> None:
+    """[M-251] a signature that is right does not help an address that is wrong; nothing is kept of it."""
+
+    async def story(house: House) -> None:
+        body = json.dumps(ENDED).encode()
+        answer = await house.client.post(CALLBACKS, content=body, headers=signed(house, body))
+        assert answer.status_code == status, answer.text
+        assert (await house.count("receipts"))["receipts"] == (1 if status == 200 else 0)
+
+    told(sqlite_url, tmp_path, story, callback_networks=networks)
+
+
+def test_a_network_that_is_none_is_refused_at_start(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="callback_networks"):
+        load(tmp_path, callback_networks=["10.0.0.0/99"])
+
+
+def test_while_a_secret_is_changed_both_are_honoured(sqlite_url: str, tmp_path: Path) -> None:
+    """What was signed before the change still counts, until the former secret is taken away."""
+
+    async def story(house: House) -> None:
+        folder = house.services.settings.state_folder
+        body = json.dumps(ENDED).encode()
+        former = callback_secret(house.services.settings)
+        early = signed(house, body, "early", former)
+        (folder / "callback.key").rename(folder / "callback.key.before")
+        assert callback_secret(house.services.settings) != former
+        assert (await house.client.post(CALLBACKS, content=body, headers=early)).status_code == 200
+        late = signed(house, body, "late")
+        assert (await house.client.post(CALLBACKS, content=body, headers=late)).status_code == 200
+        (folder / "callback.key.before").unlink()
+        again = signed(house, body, "again", former)
+        assert (await house.client.post(CALLBACKS, content=body, headers=again)).status_code == 401
 
     told(sqlite_url, tmp_path, story)

@@ -33,7 +33,7 @@ async def serve(settings: Settings, build: Callable[..., Any], host: str, port: 
     """The HTTP API and all workers, until stopped; prints the first token once."""
     if settings.allow_anonymous_sync and not _is_loopback(host):
         raise SettingsError(
-            f"setting allow_anonymous_sync: {host} is no loopback address, and an open door would spend money",
+            f"setting allow_anonymous_sync: {host} is no loopback address, and that door spends money",
             place="--host",
         )
     listening = _listen(host, port)
