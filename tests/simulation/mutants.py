@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from dragoman.families.publication.files import Files
 from dragoman.flow.publishing import compensation
 from dragoman.flow.publishing.compensation import Restoring
+from dragoman.flow.site.enumeration import Enumeration, Page
 from dragoman.kernel.identity import sha256
 from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
@@ -26,12 +27,13 @@ from dragoman.model.effects import Answer, Outgoing
 from dragoman.model.intents import JobEvent
 from dragoman.model.publications import Order, PlannedStep, Snapshot
 from dragoman.model.scopes import System
+from dragoman.model.walks import Place, Walk
 from dragoman.store import leases
 from dragoman.store.acts import calling, settling
-from dragoman.store.rows import approvals, budgets, effects, jobs, shards
+from dragoman.store.rows import approvals, budgets, effects, intents, jobs, shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
-from tests.simulation.settings import CALM, ONE_FILE, Setting
+from tests.simulation.settings import CALM, CANARY, ONE_FILE, SCOPE, Setting
 
 _SHARDS = tables.shards
 
@@ -227,7 +229,33 @@ def taken_back_with_theirs() -> AbstractContextManager[object]:
     return mock.patch.object(compensation, "text_hash", return_value=mock.ANY)
 
 
+def cursor_before_its_pairs() -> AbstractContextManager[object]:
+    """A walk that writes down where it goes on before it has made the intents of its page."""
+    record = Enumeration._record
+
+    async def early(
+        self: Enumeration, manifest: Row, lease: Any, walk: Walk, page: Page, place: Place
+    ) -> Any:
+        if page.documents and page.after.phase == "collections":
+            await record(self, manifest, lease, walk, page._replace(documents=()), place)
+        return await record(self, manifest, lease, walk, page, place)
+
+    return mock.patch.object(Enumeration, "_record", early)
+
+
+def started_before_the_sample() -> AbstractContextManager[object]:
+    """A canary whose intents are due as soon as they are made."""
+    fresh = intents._fresh
+
+    def due(tx: Tx, manifest: Row, *pair: Any) -> dict[str, Any]:
+        return {**fresh(tx, manifest, *pair), "parked_for": "", "next_attempt_at": tx.now}
+
+    return mock.patch.object(intents, "_fresh", due)
+
+
 ALL: Mapping[str, Mutant] = {
+    "a cursor before its pairs": Mutant(cursor_before_its_pairs, "record_walk", world=SCOPE),
+    "a canary that waits for no sample": Mutant(started_before_the_sample, world=CANARY),
     "a fence that nobody looks at": Mutant(held_without_fence, "record_preparations"),
     "a job's fence that nobody looks at": Mutant(job_held_without_fence, "close_call"),
     "a claim that raises no fence": Mutant(claimed_without_fence),

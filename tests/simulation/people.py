@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from dragoman.flow.site.admission import Caller
 from dragoman.model.scopes import Workspace
+from dragoman.model.walks import Walk
 from dragoman.store.acts import compensating
 from dragoman.wiring.services import Services
 from tests.simulation.ground import Database
@@ -27,6 +28,7 @@ THEIRS = "Theirs, and to stay"
 TAKEN, SPOKEN_FOR = LOCALES
 """The locale that is taken back alone, and the one in which somebody writes into shared files by hand."""
 _SPARE_TOKENS = 3_000
+_SAMPLE = 2
 Ask = Callable[[Services], Coroutine[Any, Any, Any]]
 
 
@@ -70,14 +72,13 @@ class People:
     async def live(self) -> None:
         """Ask; do beside the work what is to be done meanwhile, and the rest when it has settled."""
         deeds = self._scene.setting.people
-        if "apart" in deeds:
-            await asyncio.gather(*(self._ask(f"r-1 {locale}", locales=(locale,)) for locale in LOCALES))
-        else:
-            await self._ask("r-1")
+        await self._begin()
         meanwhile = {"cancel": self._cancel, "pause": self._pause, "spare": self._spare, "word": self._say,
                      "rival": self._rival, "meddle": self._meddle, "edit": self._edit}  # fmt: skip
         await asyncio.gather(*(act() for deed, act in meanwhile.items() if deed in deeds))
         await self._scene.settled()
+        if self._scene.setting.asks == "canary":
+            await self._promote()
         afterwards = {
             "retry": self._retry,
             "part": self._take_part_back,
@@ -99,6 +100,43 @@ class People:
                     Workspace(CALLER.workspace), manifest, CALLER.actor, "looked"
                 )
             )
+
+    async def _begin(self) -> None:
+        """The first request; by pairs or by a scope, it is for the same."""
+        if "apart" in self._scene.setting.people:
+            await asyncio.gather(*(self._ask(f"r-1 {locale}", locales=(locale,)) for locale in LOCALES))
+            return
+        if self._scene.setting.asks == "pairs":
+            await self._ask("r-1")
+            return
+        walk = Walk(collections=("files",), globals=(), documents=(), locales=LOCALES)
+        limit = _SAMPLE if self._scene.setting.asks == "canary" else 0
+
+        async def ask(services: Services) -> str:
+            frozen = self._frozen("missing")
+            admitted = await services.admission.admit_scope(
+                CALLER, "docs", "r-1", walk, frozen, canary_limit=limit
+            )
+            return admitted.manifest_id
+
+        self._manifests["r-1"] = await self._scene.as_client(ask)
+
+    async def _promote(self) -> None:
+        """A canary has started no more than its sample; what it left out is taken up once."""
+        canary = self._manifests["r-1"]
+        states = "SELECT count(*) FROM intents WHERE manifest_id = ? AND error_code {} 'canary_not_sampled'"
+        kept = self._scene.database.one(states.format("IS NOT"), canary)
+        if "cancel" not in self._scene.setting.people:
+            self._demand(kept == _SAMPLE, f"{kept} of a canary of {_SAMPLE} were started")
+
+        async def promote(services: Services) -> str:
+            admitted = await services.promotion.promote(CALLER.workspace, canary, CALLER.actor)
+            return admitted.manifest_id
+
+        promoted = await self._scene.as_client(promote, "nothing_to_promote")
+        if isinstance(promoted, str):
+            self._manifests["promoted"] = promoted
+            await self._scene.settled()
 
     async def _ask(self, request_id: str, mode: str = "missing", locales: Sequence[str] = LOCALES) -> None:
         """One request for everything; whoever asks twice under one id is answered the same."""

@@ -47,6 +47,8 @@ class Setting:
     """Whether each of three processes has one role; else each has all."""
     is_small: bool = False
     """Whether pages, shards, submissions and inline results are tiny, so that there are many of each."""
+    asks: Literal["pairs", "scope", "canary"] = "pairs"
+    """How the first request says what is wanted: by pairs, or by a scope, which a canary samples first."""
     is_shuffled: bool = False
     """Whether the seed decides how long every step takes; else all of them take the same."""
 
@@ -73,7 +75,7 @@ class Setting:
             f"{'group' if self.groups else 'single'} commits, "
             f"leases of the dead {'freed' if self.frees else 'run out'}, a {money} {answers} provider "
             f"in {weather} weather, unknown calls: {self.on_unknown}, "
-            f"people: {', '.join(self.people) or 'quiet'}, "
+            f"asked by {self.asks}, people: {', '.join(self.people) or 'quiet'}, "
             f"{'split roles, ' if self.splits_roles else ''}{'small' if self.is_small else 'usual'} bounds; "
             f"plan: {self.plan}"
         )
@@ -81,12 +83,17 @@ class Setting:
 
 CALM = Setting(seed=0)
 """The world whose every point is struck once."""
+SCOPE = Setting(seed=0, asks="scope")
+"""The calm world, whose documents are walked to."""
+CANARY = Setting(seed=0, asks="canary")
+"""The same, sampled first and promoted then."""
 ONE_FILE = Setting(seed=0, shelf="shared", people=("apart", "part"))
 """The world of one file for all locales, struck wherever something is put in or taken out."""
 
 _SMALL: Mapping[str, int] = {
     "SHARD_INTENTS": 4,
     "EXPAND_PER_TRANSACTION": 3,
+    "LIST_PAGE": 1,
     "PAIRS_PER_PAGE": 5,
     "ITEMS_PER_SUBMISSION": 2,
     "OUTBOX_INLINE_BYTES_MAX": 300,
@@ -144,4 +151,5 @@ def of_seed(seed: int) -> Setting:
         is_small=dice.random() < 0.4,
         is_shuffled=True,
         background=dice.random() < 0.2,
+        asks="pairs" if "apart" in people else dice.choice(("pairs", "pairs", "scope", "canary")),
     )

@@ -7,7 +7,7 @@ import pytest
 from tests.simulation import mutants
 from tests.simulation.faults import one
 from tests.simulation.hunt import calm, caught, judged, play
-from tests.simulation.settings import CALM, ONE_FILE, of_seed
+from tests.simulation.settings import CALM, CANARY, ONE_FILE, SCOPE, Setting, of_seed
 from tests.simulation.shelves import LOCALES, SHARED, SHELVES
 
 
@@ -32,6 +32,16 @@ def test_a_process_killed_on_the_way_changes_nothing_of_the_end(share: float) ->
     outcome = judged(CALM.struck(one("point", round(calm().places["point"] * share), "kill")))
     assert outcome.problems == [], str(outcome.setting)
     assert any("***" in line.text for line in outcome.story), "the fault has struck"
+
+
+@pytest.mark.parametrize("setting", [SCOPE, CANARY], ids=["scope", "canary"])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.15, 0.2, 0.7])
+def test_a_walk_and_a_canary_end_the_same_wherever_their_process_dies(setting: Setting, share: float) -> None:
+    """[C-035, C-083]"""
+    points = play(setting).places["point"] if share else 0
+    outcome = judged(setting.struck(one("point", round(points * share), "kill")) if share else setting)
+    assert outcome.problems == [], str(outcome.setting)
+    assert all("completed" in states for states in outcome.states.values())
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -197,8 +197,8 @@ def _ended(database: Database) -> Iterator[str]:
     """A manifest has ended exactly when all of its intents have."""
     terminal = ", ".join(map(repr, sorted(INTENT.terminal)))
     for manifest, phase, total, ended in database.all(
-        f"SELECT m.id, m.phase, m.total, (SELECT count(*) FROM intents i WHERE i.manifest_id = m.id"
-        f" AND i.state IN ({terminal})) FROM manifests m"
+        f"SELECT m.id, m.phase, CASE WHEN m.total_known THEN m.total END, (SELECT count(*) FROM intents i"
+        f" WHERE i.manifest_id = m.id AND i.state IN ({terminal})) FROM manifests m"
     ):
         if (phase == "ended") != (total == ended):
             yield f"manifest {manifest} is {phase} with {ended} of {total} intents ended"

@@ -113,7 +113,7 @@ class FolderSource:
     def _found(self) -> Found:
         """The sources of the whole tree, looked for once."""
         if self._sources is None:
-            finding = _Finding(self._root, self._formats, self._asked_pattern, self._source_locale)
+            finding = _Finding(self._root, self._formats, self._asked_pattern, self._source_locale, ".")
             finding.take(self._root.absolute())
             try:
                 self._sources = finding.found(())
@@ -245,12 +245,13 @@ class _Finding:
         formats: Sequence[Format],
         pattern: str,
         source_locale: str,
+        here: str = "",
     ) -> None:
         self._root = root
         self._formats = formats
         self._extensions = {extension for form in formats for extension in form.extensions}
         self._pattern = pattern
-        self._here = self._reference(Path.cwd())
+        self._here = here or self._reference(Path.cwd())
         self._renames: dict[str, str] = {}
         for form in formats:
             self._renames |= form.renames

@@ -99,14 +99,30 @@ class Admission:
             )
         if "scope" in request:
             walk = await self._offload.call(scoping.read, request["scope"], source_locale, self._pairs_max)
-            contents = await self._ask(self._source_of(settings).contents)
-            walk = scoping.check(walk, contents)
-            return await self._persist(
-                caller, project, request_id, settings, chosen, canary_limit=canary_limit, walk=walk
+            return await self.admit_scope(
+                caller, project, request_id, walk, settings, chosen=chosen, canary_limit=canary_limit
             )
         pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
         return await self.admit_pairs(
             caller, project, request_id, pairs, settings, chosen=chosen, canary_limit=canary_limit
+        )
+
+    async def admit_scope(
+        self,
+        caller: Caller,
+        project: str,
+        request_id: str,
+        walk: Walk,
+        settings: Mapping[str, Any],
+        chosen: Mapping[str, Any] | None = None,
+        canary_limit: int = 0,
+    ) -> Admitted:
+        """Admit a walk through the source under frozen settings, once the source says that it has what is
+        named. Rights on its documents are asked for before each is read.
+        """
+        walk = scoping.check(walk, await self._ask(lambda: self._source_of(settings).contents()))
+        return await self._persist(
+            caller, project, request_id, settings, chosen, canary_limit=canary_limit, walk=walk
         )
 
     async def admit_pairs(

@@ -61,7 +61,7 @@ class Enumeration:
         chance: Chance,
         offload: Offload,
         source_of: Callable[[Mapping[str, Any]], Source],
-        page_size: int = LIST_PAGE,
+        page_size: int = 0,
     ) -> None:
         self._database = database
         self._keeper = keeper
@@ -69,7 +69,7 @@ class Enumeration:
         self._chance = chance
         self._offload = offload
         self._source_of = source_of
-        self._page_size = page_size
+        self._page_size = page_size or LIST_PAGE
 
     async def step(self) -> int:
         """Work on one claimed manifest until it is enumerated or the step's time is over.
