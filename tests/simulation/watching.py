@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from dragoman.machines.tables import ATTEMPT, INTENT, JOB
+from dragoman.store.rows.field_sums import NAMES as FIELD_NAMES
 from dragoman.store.rows.shards import STATES as INTENT_STATES
 from tests.simulation.ground import STATES, Database, Sight
 
@@ -24,6 +25,10 @@ _OPEN_OUTCOMES = tuple(sorted({ATTEMPT.initial} | ATTEMPT.groups["UNKNOWN"]))
 
 _SHARDS = f"""
     SELECT manifest_id || '/' || shard, intents, {", ".join(INTENT_STATES)}, retryable_failed FROM shards
+"""
+_FIELD_SUMS = f"""
+    SELECT s.manifest_id || '/' || s.shard, {", ".join(f"s.{name}, total(i.{name})" for name in FIELD_NAMES)}
+    FROM shards s JOIN intents i ON i.manifest_id = s.manifest_id AND i.shard = s.shard GROUP BY 1
 """
 _INTENTS = """
     SELECT manifest_id || '/' || shard, state, count(*), sum(state = 'failed' AND retryable)
@@ -166,6 +171,12 @@ def _shards(database: Database) -> Iterator[str]:
             yield f"shard {key} counts {stored}, a recount says {wanted}"
 
 
+def _field_sums(database: Database) -> Iterator[str]:
+    for key, *pairs in database.all(_FIELD_SUMS):
+        if pairs[0::2] != pairs[1::2]:
+            yield f"shard {key} sums its fields up to {pairs[0::2]}, a recount says {pairs[1::2]}"
+
+
 def _budgets(database: Database) -> Iterator[str]:
     wanted: dict[tuple[str, str, str], list[int]] = {}
     for workspace, month, account, client_job, *amounts in database.all(_RESERVED):
@@ -204,4 +215,4 @@ def _ended(database: Database) -> Iterator[str]:
             yield f"manifest {manifest} is {phase} with {ended} of {total} intents ended"
 
 
-_CHECKS: tuple[Callable[[Database], Iterator[str]], ...] = (_shards, _budgets, _jobs, _ended)
+_CHECKS: tuple[Callable[[Database], Iterator[str]], ...] = (_shards, _field_sums, _budgets, _jobs, _ended)

@@ -13,6 +13,8 @@ from dragoman.store.portable import Bytes, Count, Hash, Id, Instant, LongText, W
 
 _PARKED = "parked_for IN ('', 'budget', 'provider', 'unknown', 'secret', 'pair', 'held')"
 
+_FIELD_COUNTS = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review")
+
 
 def site_tables(metadata: sa.MetaData) -> SimpleNamespace:
     """All tables of the site side, by name."""
@@ -124,6 +126,7 @@ def _pages(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("workspace", Word(64)),
             *counted("intents", "pending", "preparing", "prepared", "queued", "processing"),
             *counted("completed", "failed", "protected", "skipped", "retryable_failed"),
+            *counted(*_FIELD_COUNTS),
             optional("prepare_due_at", Instant),  # the earliest intent here that wants preparation
             optional("submit_due_at", Instant),  # the earliest one prepared and in no submission
             required("prepare_served_at", Instant, server_default="0"),  # its turns: due again after others
@@ -136,6 +139,14 @@ def _pages(metadata: sa.MetaData) -> dict[str, sa.Table]:
             ),
             sa.Index("ix_shards_prepare", "prepare_due_at", "manifest_id", "shard"),
             sa.Index("ix_shards_submit", "submit_due_at", "manifest_id", "shard"),
+        ),
+        "field_sums": table(  # of 100 intents each, recounted where their fields are; shards sum them up
+            "field_sums",
+            metadata,
+            sa.Column("manifest_id", Id, primary_key=True),
+            sa.Column("bucket", Count, primary_key=True, autoincrement=False),
+            *counted(*_FIELD_COUNTS),
+            clustered=True,
         ),
     }
 
@@ -167,7 +178,7 @@ def _intents(metadata: sa.MetaData) -> dict[str, sa.Table]:
             optional("selection_fingerprint", Hash),
             optional("prepared", LongText),  # the envelope; null before preparation and after acceptance
             optional("key_map", LongText),  # wire key → block key, kept for settlement and publishing
-            *counted("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review"),
+            *counted(*_FIELD_COUNTS),
             optional("submission_id", Id),
             optional("remote_job_id", Word(191)),
             *failure(),
@@ -201,6 +212,7 @@ def _texts(metadata: sa.MetaData) -> dict[str, sa.Table]:
             word("check_name", 32),
             word("message", 500),
             word("review", 255),  # the checks that warned of a good text, joined by spaces
+            word("basis", 64),  # what it was made from beside the text: note, terms, model, versions
             clustered=True,
         ),
         "entries": table(  # what we know of every target text; outlives manifests
@@ -215,6 +227,7 @@ def _texts(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("source_hash", Hash),  # of the source when it was last translated
             required("written_hash", Hash),  # of what we wrote, or of what stood there when first seen
             required("origin", Word(16)),  # ours | person | imported
+            word("basis", 64),  # that of the result that we wrote
             optional("manifest_id", Id),
             required("updated_at", Instant),
             clustered=True,

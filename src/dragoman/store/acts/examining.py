@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from dragoman.machines.tables import MANIFEST
 from dragoman.store.acts import readiness
-from dragoman.store.rows import budgets, shards
+from dragoman.store.rows import budgets, field_sums, shards
 from dragoman.store.schema import engine, site
 from dragoman.store.transaction import Tx
 
@@ -56,7 +56,7 @@ def _counters(tx: Tx) -> list[dict[str, str]]:
     return [
         {"problem": f"the counters of manifest {row.id} differ from its intents", "remedy": "Report it."}
         for row in manifests
-        if not shards.agree(tx, row.id)
+        if not (shards.agree(tx, row.id) and field_sums.agree(tx, row.id))
     ]
 
 

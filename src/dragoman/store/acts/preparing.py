@@ -11,8 +11,10 @@ from dragoman.kernel.clock import seconds
 from dragoman.kernel.identity import key_hash
 from dragoman.kernel.limits import RETRIES_PER_GENERATION
 from dragoman.model.intents import DueIntent, Preparation, ShardWork
-from dragoman.model.scopes import System
-from dragoman.store.rows import claims, history, intents, manifests, shards, texts
+from dragoman.model.memories import Library, Shelf
+from dragoman.model.scopes import System, Workspace
+from dragoman.store.acts import remembering
+from dragoman.store.rows import claims, field_sums, history, intents, manifests, shards, texts
 from dragoman.store.transaction import Row, Tx
 
 
@@ -59,6 +61,13 @@ def known_entries(tx: Tx, work: ShardWork) -> dict[tuple[str, str], dict[str, Ro
     return known
 
 
+def library(tx: Tx, work: ShardWork) -> Library:
+    """What translations of these intents are asked to keep to, as far as this side knows."""
+    shelf = Shelf(str(work.settings.get("project", "")), str(work.settings["source_locale"]))
+    locales = sorted({intent.locale for intent in work.intents})
+    return remembering.library(tx, Workspace(work.workspace), shelf, locales)
+
+
 def record_preparations(tx: Tx, work: ShardWork, outcomes: Sequence[Preparation], jitter: float) -> bool:
     """Write down what preparing came to, give the shard back; True when this ended the manifest.
 
@@ -74,6 +83,8 @@ def record_preparations(tx: Tx, work: ShardWork, outcomes: Sequence[Preparation]
     texts.add_seen(tx, [row for outcome in outcomes for row in _seen(tx, outcome)])
     left = {intent.id for intent in work.intents} - {outcome.intent.id for outcome in outcomes}
     intents.move(tx, sorted(left), "lease_expired", next_attempt_at=tx.now)
+    prepared = [outcome.intent.ordinal for outcome in outcomes if outcome.outcome == "prepare"]
+    field_sums.recount(tx, work.manifest_id, prepared)
     ended = shards.recount(tx, work.manifest_id, [work.shard])
     claims.release_shard(tx, work.manifest_id, work.shard, work.fence)
     return ended
@@ -129,6 +140,7 @@ def _seen(tx: Tx, outcome: Preparation) -> list[dict[str, object]]:
             "source_hash": text.source_hash,
             "written_hash": text.written_hash,
             "origin": "imported",
+            "basis": "",
             "manifest_id": None,
             "updated_at": tx.now,
         }

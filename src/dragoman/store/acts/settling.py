@@ -21,7 +21,17 @@ from dragoman.machines.tables import INTENT, RECEIPT
 from dragoman.model.events import Delivery
 from dragoman.model.intents import FieldResult, ItemResult, JobEvent
 from dragoman.model.scopes import System
-from dragoman.store.rows import history, intents, manifests, receipts, requests, shards, submissions, texts
+from dragoman.store.rows import (
+    field_sums,
+    history,
+    intents,
+    manifests,
+    receipts,
+    requests,
+    shards,
+    submissions,
+    texts,
+)
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx, repeatable
 
@@ -102,6 +112,7 @@ def settle_event(tx: Tx, event: JobEvent) -> Settlement:
     submissions.settle_links(tx, submission.id, [item.ref for item in items])
     ended = _end_intents(tx, event, live, links, current)
     requests.write(tx, manifest, [row.id for row in ended])
+    field_sums.recount(tx, manifest.id, [row.ordinal for row in ended])
     over = shards.recount(tx, manifest.id, set(found.values()))
     return Settlement("applied" if live else "stale", len(ended), over)
 
@@ -130,20 +141,22 @@ def _is_current(row: Row | None, link: Row, event: JobEvent) -> bool:
 
 def _result_rows(item: ItemResult, link: Row, current: dict[str, Row]) -> list[dict[str, object]]:
     intent = current[link.intent_id]
-    known: dict[str, list[str]] = json.loads(intent.key_map or "{}")
+    known: dict[str, tuple[str, str, str]] = json.loads(intent.key_map or "{}")
     rows = []
     for field in item.fields:
-        block_key, source_hash = known[field.wire_key]
-        rows.append(_result_row(intent, block_key, source_hash, field))
+        rows.append(_result_row(intent, *known[field.wire_key], field))
     return rows
 
 
-def _result_row(intent: Row, block_key: str, source_hash: str, field: FieldResult) -> dict[str, object]:
+def _result_row(
+    intent: Row, block_key: str, source_hash: str, basis: str, field: FieldResult
+) -> dict[str, object]:
     return {
         "intent_id": intent.id,
         "key_hash": key_hash(block_key),
         "field_key": block_key,
         "source_hash": source_hash,
+        "basis": basis,
         "text": None if field.code else field.text,
         "plural": field.plural,
         "via": field.via,

@@ -16,7 +16,7 @@ from dragoman.machines.tables import INTENT, MANIFEST, SUBMISSION
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
 from dragoman.model.scopes import Scope, Workspace
 from dragoman.store.columns import is_set
-from dragoman.store.rows import effects, history, intents, manifests, requests, shards
+from dragoman.store.rows import effects, history, intents, manifests, requests, shards, submissions
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
@@ -156,6 +156,8 @@ def resume_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decis
 
 def _decide_pause(tx: Tx, manifest: Row, actor: str, action: str) -> Decision | None:
     wanted = action == "pause"
+    if not wanted:
+        submissions.wake(tx, manifest.id)
     shards.take_over(tx, manifest.id)
     applies = (
         _MANIFESTS.c.phase.in_(sorted(MANIFEST.open)),

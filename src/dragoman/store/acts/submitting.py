@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import CODES, LeaseLost
 from dragoman.kernel.identity import sha256
-from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, RETRIES_PER_GENERATION
+from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, RETRIES_PER_GENERATION, RETRY_FIRST_SECONDS
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
 from dragoman.model.intents import SendTicket, ShardWork, SubmissionDraft
@@ -134,8 +134,9 @@ def begin_due_sends(tx: Tx, owner: str, limit: int) -> list[tuple[SendTicket, Ou
     """
     begun = []
     for row in submissions.claim(tx, owner, limit):
-        if manifests.is_paused(tx, row.manifest_id):  # in this very moment
-            submissions.finish_sending(tx, row.id, row.fence, "retry_wait", next_attempt_at=tx.now)
+        if manifests.is_paused(tx, row.manifest_id):  # it is looked at again, and going on makes it due
+            later = tx.now + seconds(RETRY_FIRST_SECONDS)
+            submissions.finish_sending(tx, row.id, row.fence, "retry_wait", next_attempt_at=later)
             continue
         outgoing = _begin(
             tx, row.workspace, row.id, row.manifest_id, row.fingerprint, row.body, owner, row.fence

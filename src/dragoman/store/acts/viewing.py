@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from dragoman.kernel.errors import CallerError
 from dragoman.machines.tables import ATTEMPT, INTENT
 from dragoman.model.scopes import Scope
-from dragoman.store.rows import manifests, shards
+from dragoman.store.rows import field_sums, manifests, shards
 from dragoman.store.schema import effects as effect_tables
 from dragoman.store.schema import engine as engine_tables
 from dragoman.store.schema import site as tables
@@ -102,11 +102,8 @@ def failed_fields(tx: Tx, intent_ids: list[str]) -> list[Row]:
 
 
 def field_split(tx: Tx, manifest_id: str) -> dict[str, int]:
-    """Sums over the settled intents: fields in all, failed, by where they came from, and in review."""
-    names = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review")
-    sums = [sa.func.coalesce(sa.func.sum(_INTENTS.c[name]), 0).label(name) for name in names]
-    row = tx.first(sa.select(*sums).where(_INTENTS.c.manifest_id == manifest_id))
-    return {name: int(getattr(row, name)) for name in names}
+    """Sums over the intents: fields in all, failed, by where they came from, and in review."""
+    return field_sums.of_manifest(tx, manifest_id)
 
 
 def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:

@@ -16,11 +16,10 @@ from dragoman.kernel.limits import RECONCILE_AGE_SECONDS, SUBMISSION_LEASE_SECON
 from dragoman.machines.tables import SUBMISSION
 from dragoman.model.intents import SubmissionDraft
 from dragoman.store import leases
-from dragoman.store.columns import is_set
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
-_SUBMISSIONS, _LINKS, _MANIFESTS = tables.submissions, tables.submission_intents, tables.manifests
+_SUBMISSIONS, _LINKS = tables.submissions, tables.submission_intents
 
 
 def insert(tx: Tx, workspace: str, manifest_id: str, draft: SubmissionDraft, owner: str) -> None:
@@ -56,17 +55,12 @@ def insert(tx: Tx, workspace: str, manifest_id: str, draft: SubmissionDraft, own
 
 
 def claim(tx: Tx, owner: str, limit: int) -> list[Row]:
-    """Take submissions to be sent: due ones, and those whose sender is gone; of no manifest that rests."""
-    rests = sa.select(_MANIFESTS.c.id).where(
-        _MANIFESTS.c.id == _SUBMISSIONS.c.manifest_id, is_set(_MANIFESTS.c.paused)
-    )
+    """Take submissions to be sent: due ones, and those whose sender is gone."""
     return leases.claim(
         tx,
         _SUBMISSIONS,
         ready=sa.and_(
-            _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open)),
-            _SUBMISSIONS.c.next_attempt_at <= tx.now,
-            ~rests.exists(),
+            _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open)), _SUBMISSIONS.c.next_attempt_at <= tx.now
         ),
         order=[_SUBMISSIONS.c.next_attempt_at, _SUBMISSIONS.c.id],
         limit=limit,
@@ -74,6 +68,12 @@ def claim(tx: Tx, owner: str, limit: int) -> list[Row]:
         lease_seconds=SUBMISSION_LEASE_SECONDS,
         set_={"state": "submitting", "updated_at": tx.now},
     )
+
+
+def wake(tx: Tx, manifest_id: str) -> None:
+    """Let the submissions of a manifest that wait to be sent again be due now."""
+    waiting = (_SUBMISSIONS.c.manifest_id == manifest_id, _SUBMISSIONS.c.state == "retry_wait")
+    tx.touched(sa.update(_SUBMISSIONS).where(*waiting).values(next_attempt_at=tx.now))
 
 
 def find(tx: Tx, submission_id: str, lock: bool = False) -> Row | None:

@@ -28,6 +28,7 @@ def upgrade() -> None:
     _effects_1()
     _entries()
     _executions()
+    _field_sums()
     _gone_endpoints()
     _history()
 
@@ -278,6 +279,7 @@ def _entries() -> None:
         sa.Column("source_hash", Hash, nullable=False),
         sa.Column("written_hash", Hash, nullable=False),
         sa.Column("origin", Word(16), nullable=False),
+        sa.Column("basis", Word(64), nullable=False, server_default=""),
         sa.Column("manifest_id", Id),
         sa.Column("updated_at", Instant, nullable=False),
         sa.PrimaryKeyConstraint(
@@ -310,6 +312,22 @@ def _executions() -> None:
     )
     steps.create_index("ix_executions_manifest", "executions", ["workspace", "manifest_id", "created_at"])
     steps.create_index("ix_executions_plan", "executions", ["plan_id", "created_at"])
+
+
+def _field_sums() -> None:
+    steps.create_table(
+        "field_sums",
+        sa.Column("manifest_id", Id, nullable=False),
+        sa.Column("bucket", Count, nullable=False, autoincrement=False),
+        sa.Column("fields_total", Count, nullable=False, server_default="0"),
+        sa.Column("fields_failed", Count, nullable=False, server_default="0"),
+        sa.Column("via_memory", Count, nullable=False, server_default="0"),
+        sa.Column("via_ai", Count, nullable=False, server_default="0"),
+        sa.Column("passed_through", Count, nullable=False, server_default="0"),
+        sa.Column("in_review", Count, nullable=False, server_default="0"),
+        sa.PrimaryKeyConstraint("manifest_id", "bucket", name=steps.f("pk_field_sums")),
+        clustered=True,
+    )
 
 
 def _gone_endpoints() -> None:
