@@ -184,7 +184,9 @@ class FakeSqs:
                     failed.append({"Id": entry["Id"], "Code": "ReceiptHandleIsInvalid", "SenderFault": True})
                 else:
                     act(kept, entry)
-            return {"Successful": [], "Failed": failed}
+            lost = {entry["Id"] for entry in failed}
+            done = [{"Id": entry["Id"]} for entry in entries if entry["Id"] not in lost]
+            return {"Successful": done, "Failed": failed}
 
         return await self._answer(operation, len(entries), all_of_them)
 

@@ -88,6 +88,16 @@ def test_a_claim_of_a_job_walks_its_index(database_url: str) -> None:
             assert not plan.scans, plan
 
 
+def test_lost_and_waiting_jobs_are_found_by_their_indexes(database_url: str) -> None:
+    """[M-231] What a sweep sends again, and what a message asks, look at no job that has ended."""
+    _filled(database_url)
+    for act, args in ((claiming.lost_jobs, 100), (claiming.jobs_waiting, [SystemChance().new_id()])):
+        plans = plans_of(database_url, _FAR, act, System(), args)
+        assert plans
+        for plan in plans:
+            assert not plan.scans, plan
+
+
 def test_the_months_use_is_summed_by_its_index(database_url: str) -> None:
     """J-076: `idx_ai_usage_workspace_period` serves the sum of a period."""
     _filled(database_url)

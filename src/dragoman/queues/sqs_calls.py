@@ -34,6 +34,7 @@ _log = logger(__name__)
 Connect = Callable[[], AbstractAsyncContextManager[Any]]
 """Opens a client with the methods of botocore's SQS client, to be awaited."""
 
+_UNNAMED = "not confirmed"
 _MISSING = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"})
 _MADE_OTHERWISE = frozenset({"QueueAlreadyExists", "QueueNameExists"})
 
@@ -90,9 +91,14 @@ class Calls:
         return answer
 
     async def batch(self, operation: str, entries: Sequence[Entry]) -> Mapping[str, str]:
-        """One call for many entries: the code of each that failed, by its `Id`. Raises `QueueError`."""
+        """One call for many entries: the code of each that did not succeed, by its `Id`. Raises `QueueError`.
+
+        botocore takes an unreadable answer for an empty one: what it does not name has not succeeded.
+        """
         answer = await self.call(operation, Entries=list(entries))
-        return {str(entry["Id"]): str(entry.get("Code") or "failed") for entry in answer.get("Failed") or ()}
+        well = {entry["Id"] for entry in answer.get("Successful") or ()}
+        codes = {entry["Id"]: str(entry.get("Code") or _UNNAMED) for entry in answer.get("Failed") or ()}
+        return {entry["Id"]: codes.get(entry["Id"], _UNNAMED) for entry in entries if entry["Id"] not in well}
 
     async def close(self) -> None:
         """Let go of all connections."""
