@@ -125,6 +125,15 @@ class ReadsExamples(Protocol):
     reads_examples: bool
 
 
+@runtime_checkable
+class Expects(Protocol):
+    """A provider whose calls usually cost much less than their worst case."""
+
+    def expect(self, body: bytes, characters: int) -> tuple[int, int]:
+        """What a call with so many characters of text will likely come to: (tokens, micro-USD)."""
+        ...
+
+
 class Providers(Protocol):
     """Every provider that this process can use, by the name that the settings give it."""
 

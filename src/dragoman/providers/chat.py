@@ -96,6 +96,10 @@ class ChatProvider:
         """Worst case: a token is a byte at least, and the answer is as long as the body allows."""
         return self._hosted.worst(len(body), int(json.loads(body)[self._vendor.output_cap]))
 
+    def expect(self, body: bytes, characters: int) -> tuple[int, int]:
+        """A usual call, without any cache."""
+        return self._hosted.likely(body, characters)
+
     async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
         """One POST. The attempt's id goes into a header, and into metadata where answers are kept."""
         kept: Mapping[str, object] = {"store": True, "metadata": {"attempt_id": attempt_id}}

@@ -102,6 +102,10 @@ class GeminiProvider:
         """Worst case: a token is a byte at least, and the answer with its thoughts comes to its cap."""
         return self._hosted.worst(len(body), int(json.loads(body)["generationConfig"]["maxOutputTokens"]))
 
+    def expect(self, body: bytes, characters: int) -> tuple[int, int]:
+        """A usual call, without any cache."""
+        return self._hosted.likely(body, characters)
+
     async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
         """One POST of the frozen bytes, whatever the attempt."""
         return await self._hosted.call("POST", self._url, body, deadline_seconds)

@@ -25,6 +25,11 @@ KeyReader = Callable[[], str | Awaitable[str | None] | None]
 """Gives the key at the moment of need. May raise `DragomanError`: then nothing is sent."""
 
 
+_BYTES_PER_TOKEN = 4
+_CHARACTERS_PER_TOKEN = 3
+_FRAME_TOKENS = 40  # of a reply, beside its texts
+
+
 class Options(TypedDict, total=False):
     """What may be said about an account beside its address.
 
@@ -101,6 +106,11 @@ class Hosted:
             self._tariff.microusd(prompt, output), self._tariff.microusd(prompt, output, written=prompt)
         )
         return prompt + output, dearest
+
+    def likely(self, body: bytes, characters: int) -> tuple[int, int]:
+        """(tokens, micro-USD) of a usual call: about four bytes a token, an answer as long as the texts."""
+        prompt, output = len(body) // _BYTES_PER_TOKEN, characters // _CHARACTERS_PER_TOKEN + _FRAME_TOKENS
+        return prompt + output, self._tariff.microusd(prompt, output)
 
     async def call(
         self,

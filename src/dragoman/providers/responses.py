@@ -88,6 +88,10 @@ class ResponsesProvider:
         """Worst case: a token is a byte at least, and the answer with its thoughts comes to its cap."""
         return self._hosted.worst(len(body), int(json.loads(body)["max_output_tokens"]))
 
+    def expect(self, body: bytes, characters: int) -> tuple[int, int]:
+        """A usual call, without any cache."""
+        return self._hosted.likely(body, characters)
+
     async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
         """One POST. In the background the answer is the response's id, to be fetched."""
         kept: Mapping[str, object] = {"metadata": {"attempt_id": attempt_id}, "store": self._background}

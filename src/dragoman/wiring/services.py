@@ -21,6 +21,7 @@ from dragoman.flow.engine.controls import Controls
 from dragoman.flow.engine.jobs import Jobs
 from dragoman.flow.site.admission import Admission, Caller
 from dragoman.flow.site.callbacks import Callbacks
+from dragoman.flow.site.estimate import Estimating
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.steering import Steering
 from dragoman.flow.site.views import Views
@@ -60,6 +61,7 @@ class Services:
     promotion: Promotion
     steering: Steering
     views: Views
+    estimating: Estimating
     callbacks: Callbacks
     acceptance: Acceptance
     controls: Controls
@@ -147,6 +149,7 @@ def assemble(
         promotion=Promotion(database, workers.hint),
         steering=Steering(database, ledger, keeper.owner, source_of, workers.hint, offload),
         views=Views(database, source_of, offload),
+        estimating=Estimating(database, source_of, catalogue.formats(), completion, offload),
         callbacks=callbacks,
         acceptance=acceptance,
         controls=controls,

@@ -125,6 +125,27 @@ class Admission:
             caller, project, request_id, settings, chosen, canary_limit=canary_limit, walk=walk
         )
 
+    async def read_pairs(
+        self, caller: Caller, request: Mapping[str, Any]
+    ) -> tuple[str, list[tuple[str, str]], dict[str, Any]]:
+        """Project, pairs and settings of a request of explicit pairs, checked as for admission; not admitted.
+
+        Raises `CallerError` as `admit` does.
+        """
+        unknown = sorted(set(request) - _FIELDS)
+        if unknown:
+            raise CallerError(f"unknown field {unknown[0]!r}", place=unknown[0])
+        project = _word(request, "project", 128, "default")
+        settings = {**self._settings_of(caller.workspace, project), **_chosen(request)}
+        source_locale = str(settings["source_locale"])
+        pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
+        documents = sorted({document for document, _ in pairs})
+        rights = await self._ask(lambda: self._source_of(settings).can_edit(caller.actor, documents))
+        foreign = [document for document in documents if not rights.get(document, True)]
+        if foreign:
+            raise CallerError(f"{caller.actor} may not edit {foreign[0]}", "forbidden", place=foreign[0])
+        return project, pairs, settings
+
     async def admit_pairs(
         self,
         caller: Caller,

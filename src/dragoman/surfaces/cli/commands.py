@@ -39,6 +39,7 @@ def build_cli(build_server: Build) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     _add_translate(cli)
+    _add_estimate(cli)
     _add_check(cli)
     _add_manifest_commands(cli)
     _add_processes(cli, build_server)
@@ -135,6 +136,44 @@ def _add_translate(cli: typer.Typer) -> None:
             canary=canary,
         )
         run(lambda settings: translating.translate(settings, asked), as_json, database_url=db)
+
+
+def _add_estimate(cli: typer.Typer) -> None:
+    @cli.command()
+    def estimate(
+        paths: Annotated[
+            list[str] | None,
+            typer.Argument(help="Files or folders; `sources` of dragoman.toml when absent.", metavar="PATH…"),
+        ] = None,
+        to: Annotated[list[str] | None, typer.Option("--to", help="Target locales, e.g. fr,de.")] = None,
+        source: Annotated[str, typer.Option("--from", help="Source locale.")] = "",
+        out: Annotated[str, typer.Option(help="Where translations go.", metavar="PATTERN")] = "",
+        provider: Annotated[str, typer.Option(help="As for `translate`.")] = "",
+        base_url: BaseUrl = "",
+        mode: Annotated[str, typer.Option(help="missing, changed or all.")] = "missing",
+        db: Database = "",
+        as_json: AsJson = False,
+    ) -> None:
+        """The price by locale, memory included; calls nobody and writes nothing."""
+        from dragoman.surfaces.cli import estimating
+        from dragoman.surfaces.cli.typed import Asked
+
+        asked = Asked(
+            paths=tuple(paths or ()),
+            locales=_split(to),
+            source_locale=source,
+            out=out,
+            provider=provider,
+            base_url=base_url,
+            mode=mode,
+            on_unknown="",
+            stay=False,
+            explain=False,
+            dry_run=True,
+            as_json=as_json,
+            database_url=db,
+        )
+        run(lambda settings: estimating.estimate(settings, asked), as_json, database_url=db)
 
 
 def _split(to: list[str] | None) -> tuple[str, ...]:

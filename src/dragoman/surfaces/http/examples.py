@@ -212,3 +212,24 @@ SUBMISSION_REFUSALS = (
     "provider_credentials_missing",
 )
 """What is wrong with a submission, whichever route it came by."""
+
+_ESTIMATED = {
+    "documents": 1,
+    "fields": 12,
+    "passed_through": 1,
+    "repeated": 0,
+    "from_memory": 4,
+    "to_translate": 7,
+    "characters": 420,
+    "calls": 1,
+    "likely": {"tokens": 980, "usd": 0.000213},
+    "at_most": {"tokens": 5200, "usd": 0.001804},
+}
+ESTIMATE = {
+    "provider": "openai",
+    "model": "gpt-4o-mini",
+    "priced": True,
+    "locales": [{"locale": "fr", **_ESTIMATED, "refused": ""}],
+    "total": _ESTIMATED,
+    "unreadable": [],
+}

@@ -26,6 +26,7 @@ from dragoman.surfaces.http.contract import gives, refuses, takes, unchanged
 from dragoman.surfaces.http.shapes import (
     Canceled,
     Chosen,
+    Estimate,
     FailurePage,
     ManifestAccepted,
     ManifestRequest,
@@ -250,6 +251,27 @@ async def read_chosen(request: Request) -> list[str] | None:
         if not isinstance(intent_id, str) or len(intent_id) != 36 or not intent_id.isascii():
             raise CallerError("this is no intent's id", place=f"intent_ids[{index}]")
     return chosen
+
+
+@router.post(
+    "/estimate",
+    openapi_extra=takes(ManifestRequest, examples.MANIFEST_REQUEST),
+    responses={
+        **gives(200, Estimate, "The price by locale.", examples.ESTIMATE),
+        **refuses(
+            "duplicate_pair", "empty_request", "source_is_target", "unsupported_locale",
+            "source_unavailable", "provider_unknown", "provider_credentials_missing", body=True,
+        ),
+    },
+)  # fmt: skip
+async def estimate_manifest(
+    request: Request, workspace: str, identity: Writer, services: TheServices
+) -> JSONResponse:
+    """What a request of explicit pairs would cost, memory included. Calls nobody and writes nothing."""
+    asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
+    caller = Caller(workspace, identity.actor)
+    project, pairs, settings = await services.admission.read_pairs(caller, asked)
+    return JSONResponse(await services.estimating.estimate(workspace, project, pairs, settings))
 
 
 def _name(asked: dict[str, Any], idempotency_key: str | None) -> None:

@@ -102,6 +102,17 @@ class ManifestAccepted(_Answer):
     status_url: str
 
 
+class Estimate(_Answer):
+    """What a request would cost, by locale and in all; `at_most` is what its calls would reserve."""
+
+    provider: str
+    model: str
+    priced: bool
+    locales: list[dict[str, Any]]
+    total: dict[str, Any]
+    unreadable: list[dict[str, Any]]
+
+
 class Counts(_Answer):
     """The seven states sum to `total` at every moment."""
 
