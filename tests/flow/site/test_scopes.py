@@ -1,19 +1,17 @@
-"""Scopes: what is named is walked to its end, exactly, whoever dies on the way; and canaries over them."""
+"""Scopes: what is named is walked to its end, exactly, whoever dies on the way."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from dragoman.flow.site.enumeration import Enumeration, Sample
+from dragoman.flow.site.enumeration import Enumeration
 from dragoman.kernel.errors import CallerError, LeaseLost, SourceError
 from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.offload import InlineOffload
-from dragoman.model.intents import Admitted
 from dragoman.model.walks import Met, Place
 from dragoman.store.acts import expanding, leasing, sampling
 from dragoman.workers import Keeper
@@ -26,32 +24,8 @@ from tests.flow.site.rows import (
     pause,
     states_of,
 )
-from tests.flow.site.stage import CALLER, Stage, catalogue, stage
-
-
-def site_of(posts: int = 7, pages: int = 3) -> dict[str, bytes]:
-    """Two collections and a global."""
-    documents = {f"posts/{number:04}.json": catalogue(text=f"Post {number}") for number in range(posts)}
-    documents |= {f"pages/{number:04}.json": catalogue(text=f"Page {number}") for number in range(pages)}
-    return {**documents, "site.json": catalogue(name="The site")}
-
-
-async def admit(site: Stage, request_id: str = "r-1", canary: int = 0, **scope: Any) -> Admitted:
-    asked: dict[str, Any] = {"request_id": request_id, "project": "docs"}
-    asked["scope"] = {"locales": ["de", "fr"], **scope}
-    if canary:
-        asked["canary_limit"] = canary
-    return await site.admission.admit(CALLER, asked)
-
-
-async def enumerate_all(site: Stage) -> None:
-    while await site.enumeration.step():
-        pass
-
-
-def expected(documents: Mapping[str, bytes], *prefixes: str) -> set[tuple[str, str]]:
-    named = [ref for ref in documents if ref.startswith(prefixes)]
-    return {(ref, locale) for ref in named for locale in ("de", "fr")}
+from tests.flow.site.scoped import SlowClock, admit, enumerate_all, expected, site_of
+from tests.flow.site.stage import CALLER, catalogue, stage
 
 
 def test_a_scope_is_walked_to_its_end(database_url: str) -> None:
@@ -454,168 +428,6 @@ def test_a_source_that_does_not_answer_is_named_at_admission(sqlite_url: str) ->
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("mode", ["missing", "changed", "all", "force"])
-def test_a_canary_keeps_so_many_and_leaves_the_rest(database_url: str, mode: str) -> None:
-    """[C-075, C-077, C-079, C-081, C-082, C-084, C-088] of any mode, spread evenly over collections."""
-
-    async def play() -> None:
-        async with stage(database_url, site_of(30, 2), page_size=10) as site:
-            admitted = await site.admission.admit(
-                CALLER,
-                {
-                    "request_id": "r-1", "project": "docs", "mode": mode, "canary_limit": 10,
-                    "scope": {"collections": ["posts", "pages"], "globals": ["site.json"], "locales": ["de"]},
-                },
-            )  # fmt: skip
-            await enumerate_all(site)
-            states = await site.database.read(states_of, admitted.manifest_id)
-            kept = [ref for (ref, _), (state, _) in states.items() if state == "pending"]
-            assert len(kept) == 10
-            assert {ref for ref in kept if not ref.startswith("posts/")} == {
-                "pages/0000.json", "pages/0001.json", "site.json",
-            }  # fmt: skip
-            assert {code for state, code in states.values() if state == "skipped"} == {"canary_not_sampled"}
-            assert await site.counts(admitted.manifest_id) == {"preparing": 10, "skipped": 23}
-            await site.step_all()
-            assert await site.counts(admitted.manifest_id) == {"queued": 10, "skipped": 23}
-
-    asyncio.run(play())
-
-
-def test_nothing_of_a_canary_starts_before_its_sample_is_stored(database_url: str) -> None:
-    """[C-077, C-087] preparation finds nothing, whoever had the pairs before."""
-
-    async def play() -> None:
-        async with stage(database_url, site_of(4, 0)) as site:
-            other = await site.admit([("posts/0000.json", "de")], "other")
-            await enumerate_all(site)
-            admitted = await admit(site, canary=1, collections=["posts"])
-            met = [Met(f"posts/{number:04}.json", "de") for number in range(4)]
-            mine = await site.database.run(expanding.claim_enumerating_manifest, "host/boot/9/9")
-            assert mine is not None
-            await site.database.run(expanding.record_walk, mine.id, mine.fence, met, Place("canary"))
-            await site.step_all()
-            states = await site.database.read(states_of, admitted.manifest_id)
-            assert {state for state, _ in states.values()} == {"pending"}
-            assert await site.counts(other.manifest_id) == {"queued": 1}
-            with pytest.raises(CallerError) as early:
-                await site.promotion.promote("default", admitted.manifest_id, CALLER.actor)
-            assert early.value.code == "nothing_to_promote"
-            await site.database.run(sampling.store_sample, mine.id, mine.fence, (0,))
-            await site.database.run(leasing.free_gone_owners, ["host/boot/9/9"])
-            await site.step_all()
-            states = await site.database.read(states_of, admitted.manifest_id)
-            assert states["posts/0000.json", "de"][0] == "pending"  # another manifest has the pair
-            assert {state for pair, (state, _) in states.items() if pair[0] != "posts/0000.json"} == {
-                "skipped"
-            }
-            [body] = site.engine.submissions()
-            await site.deliver(event(body, "job-1"))
-            await site.step_all()
-            assert await site.counts(admitted.manifest_id) == {"queued": 1, "skipped": 3}
-
-    asyncio.run(play())
-
-
-def test_the_same_manifest_samples_the_same_after_every_death(database_url: str) -> None:
-    """[C-080, C-083, C-085, C-087] the sample is stored once, and decided in bounded transactions."""
-
-    async def play() -> None:
-        async with stage(database_url, site_of(150, 20), page_size=100) as site:
-            admitted = await admit(site, canary=5, collections=["posts", "pages"])
-            pool = sorted(expected(site.source.documents, "posts/", "pages/"))
-            mine = await site.database.run(expanding.claim_enumerating_manifest, "host/boot/9/9")
-            assert mine is not None
-            met = [Met(*pair) for pair in pool]
-            for start in range(0, len(met), 100):
-                chunk = met[start : start + 100]
-                await site.database.run(expanding.record_walk, mine.id, mine.fence, chunk, Place("canary"))
-            sample = Sample(admitted.manifest_id, 5)
-            for ordinal, (document, locale) in enumerate(pool):
-                sample.offer(document.partition("/")[0], ordinal, document, locale)
-            chosen = {pool[ordinal] for ordinal in sample.chosen()}
-            stored = await site.database.run(sampling.store_sample, mine.id, mine.fence, sample.chosen())
-            other = await site.database.run(sampling.store_sample, mine.id, mine.fence, (1, 2, 3))
-            assert other.sample == stored.sample
-            await site.database.run(sampling.settle_sample, mine.id, mine.fence, 100)
-            await site.database.run(leasing.free_gone_owners, ["host/boot/9/9"])
-            await enumerate_all(site)
-            states = await site.database.read(states_of, admitted.manifest_id)
-            assert {pair for pair, (state, _) in states.items() if state == "pending"} == chosen
-            assert len({document.partition("/")[0] for document, _ in chosen}) == 2
-            assert await site.counts(admitted.manifest_id) == {"preparing": 5, "skipped": 335}
-
-    asyncio.run(play())
-
-
-def test_a_pool_of_ten_thousand_and_one_is_sampled_whole() -> None:
-    """[C-078, C-080, C-082, C-086] no cap; the order hangs on manifest, document and locale alone."""
-
-    def sampled(order: range, manifest: str = "m") -> set[str]:
-        pool, sample = {}, Sample(manifest, 10)
-        for ordinal, number in enumerate(order):
-            pool[ordinal] = f"{'ab'[number % 2]}/{number}"
-            sample.offer(pool[ordinal].partition("/")[0], ordinal, pool[ordinal], "de")
-        return {pool[ordinal] for ordinal in sample.chosen()}
-
-    there = sampled(range(10_001))
-    assert there == sampled(range(10_000, -1, -1))
-    assert there != sampled(range(10_001), "another")
-    assert sum(name.startswith("a/") for name in there) == 5
-    assert sampled(range(0)) == set()
-
-
-def test_promotion_goes_on_with_what_was_left_out(database_url: str) -> None:
-    """[C-083, C-084] a second manifest, linked, the same for every promotion of one canary."""
-
-    async def play() -> None:
-        async with stage(database_url, site_of(120, 0)) as site:
-            canary = await admit(site, canary=10, collections=["posts"])
-            await site.step_all()
-            with pytest.raises(CallerError) as foreign:
-                await site.promotion.promote("default", canary.manifest_id, "somebody else")
-            assert foreign.value.code == "not_owner"
-            answers = await asyncio.gather(
-                *(site.promotion.promote("default", canary.manifest_id, CALLER.actor) for _ in range(5))
-            )
-            assert {answer.total for answer in answers} == {230}
-            [promoted] = {answer.manifest_id for answer in answers}
-            await enumerate_all(site)
-            first = await site.database.read(states_of, canary.manifest_id)
-            second = await site.database.read(all_pairs, promoted)
-            assert second == sorted(pair for pair, (state, _) in first.items() if state == "skipped")
-            status = await site.views.status("default", canary.manifest_id)
-            assert status["canary"] == {"limit": 10, "promotes": None, "promoted_to": promoted}
-            status = await site.views.status("default", promoted)
-            assert status["canary"] == {"limit": 0, "promotes": canary.manifest_id, "promoted_to": None}
-            plain = await site.admit([("posts/0000.json", "it")], "plain")
-            with pytest.raises(CallerError) as nothing:
-                await site.promotion.promote("default", plain.manifest_id, CALLER.actor)
-            assert nothing.value.code == "nothing_to_promote"
-
-    asyncio.run(play())
-
-
-def test_a_canary_of_pairs_is_a_canary_too(sqlite_url: str) -> None:
-    """[M-105] `canary_limit` stands beside pairs as beside a scope, and is part of the request's identity."""
-
-    async def play() -> None:
-        async with stage(sqlite_url, site_of(12, 0)) as site:
-            pairs = sorted(expected(site.source.documents, "posts/"))
-            admitted = await site.admit(pairs, canary_limit=3)
-            await site.step_all()
-            assert await site.counts(admitted.manifest_id) == {"queued": 3, "skipped": 21}
-            with pytest.raises(CallerError) as conflict:
-                await site.admit(pairs, canary_limit=4)
-            assert conflict.value.code == "request_id_conflict"
-            for wrong in (-1, 10_001, True, "3"):
-                with pytest.raises(CallerError) as refused:
-                    await site.admit(pairs, "r-2", canary_limit=wrong)
-                assert refused.value.place == "canary_limit"
-
-    asyncio.run(play())
-
-
 def test_a_cursor_survives_writing_and_reading() -> None:
     """[C-032] with its version; another one is refused and not guessed at."""
     place = Place("collections", 3, "k\u00e4se", True, 5, ("posts",), (1, 2))
@@ -623,3 +435,60 @@ def test_a_cursor_survives_writing_and_reading() -> None:
     assert Place.parse(None) == Place()
     with pytest.raises(ValueError, match="another release"):
         Place.parse(json.dumps({**json.loads(place.text), "v": 2}))
+
+
+@pytest.mark.parametrize(("seconds", "pages"), [(12.5, 1), (12.4, 2), (30.0, 0)])
+def test_a_step_ends_when_its_seconds_are_over_and_hands_on(
+    sqlite_url: str, seconds: float, pages: int
+) -> None:
+    """[C-004, C-008, C-009, C-038, C-039, C-093] at 25 seconds, not after them; the lease goes with it."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(9, 0), page_size=2) as site:
+            admitted = await admit(site, collections=["posts"])
+            hurried = Enumeration(
+                site.database, site.keeper, SlowClock(seconds), SystemChance(), InlineOffload(),
+                lambda _: site.source, page_size=2,
+            )  # fmt: skip
+            assert await hurried.step() == max(1, pages * 4)
+            row = await site.database.read(manifest_row, admitted.manifest_id)
+            assert (row.phase, row.lease_owner, bool(row.total_known)) == ("enumerating", None, False)
+            assert row.total == pages * 4
+            await enumerate_all(site)
+            assert await site.database.read(intent_count, admitted.manifest_id) == 18
+
+    asyncio.run(play())
+
+
+def test_a_hundred_locales_make_no_transaction_of_more_than_a_hundred_intents(sqlite_url: str) -> None:
+    """[C-005, C-060] the cursor moves with the last of a page; a death between them makes nothing twice."""
+
+    class Died(BaseException):
+        pass
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(7, 0), page_size=7) as site:
+            locales = [f"de-{region}" for region in ("AT", "CH", "DE", "LI", "LU")]
+            locales += [f"{language}-{region}" for language in ("fr", "es", "it", "pt", "nl", "sv")
+                        for region in ("BE", "CH", "LU", "CA", "US", "MX")]  # fmt: skip
+            admitted = await admit(site, collections=["posts"], locales=locales)
+            real, sizes = site.database.run, []
+
+            async def run(act: Any, *args: Any) -> Any:
+                answer = await real(act, *args)
+                if act is expanding.record_walk:
+                    sizes.append(answer.made)
+                    if len(sizes) == 2:
+                        raise Died
+                return answer
+
+            site.database.run = run  # type: ignore[method-assign]
+            with pytest.raises(Died):
+                await site.enumeration.step()
+            await real(leasing.free_gone_owners, [site.keeper.owner])
+            await enumerate_all(site)
+            assert max(sizes) == 100
+            pairs = await site.database.read(all_pairs, admitted.manifest_id)
+            assert len(pairs) == len(set(pairs)) == 7 * len(locales)
+
+    asyncio.run(play())

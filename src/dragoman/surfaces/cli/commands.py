@@ -26,6 +26,10 @@ Database = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 BaseUrl = Annotated[str, typer.Option(help="Base URL of an OpenAI-compatible server.")]
+Canary = Annotated[
+    int,
+    typer.Option(min=0, max=CANARY_LIMIT_MAX, help="Translate only so many; then see `promote`."),
+]
 Manifest = Annotated[str, typer.Argument(help="The manifest's id, as `translate` printed it.")]
 
 
@@ -42,6 +46,7 @@ def build_cli(build_server: Build) -> typer.Typer:
     _add_estimate(cli)
     _add_check(cli)
     _add_manifest_commands(cli)
+    _add_outcome_commands(cli)
     _add_processes(cli, build_server)
     library_commands.add_library(cli, run)
     outbox_commands.add(cli, run)
@@ -99,12 +104,7 @@ def _add_translate(cli: typer.Typer) -> None:
         budget: Annotated[
             str, typer.Option(help="The most that it may cost: 5usd, 100000tokens; a rerun may raise it.")
         ] = "",
-        canary: Annotated[
-            int,
-            typer.Option(
-                min=0, max=CANARY_LIMIT_MAX, help="Translate only so many; `promote` goes on with the rest."
-            ),
-        ] = 0,
+        canary: Canary = 0,
         wait: Annotated[bool, typer.Option("--wait", help="Stay while something waits.")] = False,
         force: Annotated[bool, typer.Option("--force", help="Also replace what people edited.")] = False,
         explain_edits: Annotated[
@@ -256,6 +256,8 @@ def _add_manifest_commands(cli: typer.Typer) -> None:
 
         run(lambda settings: steering.resume(settings, manifest, base_url, as_json), as_json, database_url=db)
 
+
+def _add_outcome_commands(cli: typer.Typer) -> None:
     @cli.command()
     def watch(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
         """Show a manifest's progress until it ends; works nothing."""
