@@ -7,7 +7,7 @@ imported one whose source has moved since it was first seen counts as changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,6 +23,7 @@ class Known(Protocol):
     source_hash: str
     written_hash: str
     origin: str
+    basis: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +41,22 @@ def text_hash(value: Text) -> str:
 
 
 def select(
-    mode: Mode, whole: bool, source: Document, target: Document | None, known: Mapping[str, Known]
+    mode: Mode,
+    whole: bool,
+    source: Document,
+    target: Document | None,
+    known: Mapping[str, Known],
+    basis_of: Callable[[Block], str] = lambda _: "",
 ) -> Selection:
     """Choose by mode among the source's blocks; `known` is keyed by the hash of the block key.
 
+    `basis_of` gives what a translation would be made from now, beside the text: another basis is a change.
     A whole document is written complete or not at all: one field that wants work takes all of them along,
     and one that a person edited protects them all.
     """
     blocks = [block for block in source.blocks if block.state != "obsolete"]
     if whole:
-        return _select_whole(mode, blocks, target, known)
+        return _select_whole(mode, blocks, target, known, basis_of)
     standing = standing_hashes(target)
     chosen, protected, seen = [], 0, []
     for block in blocks:
@@ -57,7 +64,7 @@ def select(
         written = standing.get(block.key)
         if written is not None and record is None:
             seen.append(SeenText(key_hash(block.key), text_hash(block.value), written))
-        wanted = _wants(mode, block, record, written)
+        wanted = _wants(mode, block, record, written, basis_of)
         if wanted and _is_kept(mode, block, record, written):
             protected += 1
         elif wanted:
@@ -80,10 +87,23 @@ def _has_text(value: Text) -> bool:
     return bool(value) if isinstance(value, str) else any(value.values())
 
 
-def _wants(mode: Mode, block: Block, record: Known | None, written: str | None) -> bool:
+def _wants(
+    mode: Mode,
+    block: Block,
+    record: Known | None,
+    written: str | None,
+    basis_of: Callable[[Block], str],
+) -> bool:
     if written is None or mode in ("all", "force"):
         return True
-    return mode == "changed" and record is not None and record.source_hash != text_hash(block.value)
+    return mode == "changed" and record is not None and _has_moved(block, record, basis_of)
+
+
+def _has_moved(block: Block, record: Known, basis_of: Callable[[Block], str]) -> bool:
+    """Whether a text, or what our translation of it was made from, is another now."""
+    if record.source_hash != text_hash(block.value):
+        return True
+    return record.origin == "ours" and bool(record.basis) and record.basis != basis_of(block)
 
 
 def _is_kept(mode: Mode, block: Block, record: Known | None, written: str | None) -> bool:
@@ -98,7 +118,11 @@ def _is_kept(mode: Mode, block: Block, record: Known | None, written: str | None
 
 
 def _select_whole(
-    mode: Mode, blocks: list[Block], target: Document | None, known: Mapping[str, Known]
+    mode: Mode,
+    blocks: list[Block],
+    target: Document | None,
+    known: Mapping[str, Known],
+    basis_of: Callable[[Block], str],
 ) -> Selection:
     if target is None:
         return Selection(tuple(blocks), 0, ())
@@ -108,17 +132,17 @@ def _select_whole(
         return Selection(tuple(blocks) if mode == "force" else (), len(blocks) if kept else 0, seen)
     standing = {text_hash(block.value) for block in target.blocks}
     edited = any(record.origin == "ours" and record.written_hash not in standing for record in known.values())
-    if not any(_wants_whole(mode, block, known.get(key_hash(block.key))) for block in blocks):
+    if not any(_wants_whole(mode, block, known.get(key_hash(block.key)), basis_of) for block in blocks):
         return Selection((), 0, ())
     if edited and mode != "force":
         return Selection((), len(blocks), ())
     return Selection(tuple(blocks), 0, ())
 
 
-def _wants_whole(mode: Mode, block: Block, record: Known | None) -> bool:
+def _wants_whole(mode: Mode, block: Block, record: Known | None, basis_of: Callable[[Block], str]) -> bool:
     if record is None or mode in ("all", "force"):
         return True
-    return mode == "changed" and record.source_hash != text_hash(block.value)
+    return mode == "changed" and _has_moved(block, record, basis_of)
 
 
 def _first_sight(block: Block) -> SeenText:

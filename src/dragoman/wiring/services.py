@@ -32,7 +32,10 @@ from dragoman.kernel.limits import FIELDS_PER_ITEM_SETTING_MAX
 from dragoman.kernel.offload import Offload, ThreadOffload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import EngineClient, Queue
+from dragoman.model.memories import Manner
+from dragoman.model.scopes import Workspace
 from dragoman.store import migrate
+from dragoman.store.acts import remembering
 from dragoman.store.database import Database
 from dragoman.store.servers import Options
 from dragoman.wiring import catalogue, linking
@@ -95,7 +98,17 @@ async def open_services(settings: Settings, base_url: str = "") -> Services:
         group_commit=settings.group_commit, synchronous="FULL" if settings.durable else "NORMAL"
     )
     database = await Database.open(settings.database, clock=clock, chance=chance, options=options)
+    await _tell_manners(settings, database)
     return assemble(settings, database, clock, chance, ThreadOffload(), base_url)
+
+
+async def _tell_manners(settings: Settings, database: Database) -> None:
+    """Store with each named project what its translations are asked to keep to."""
+    scope = Workspace(settings.workspace)
+    for name, project in settings.projects.items():
+        asked = Manner(project.memory.threshold, project.style)
+        if await database.read(remembering.manner, scope, name) != asked:
+            await database.run(remembering.set_manner, scope, name, asked)
 
 
 def assemble(

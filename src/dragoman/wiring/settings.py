@@ -80,8 +80,17 @@ class ProviderSettings(BaseModel):
     """How fast and how widely this process calls the account, for all its jobs; absent is unbounded."""
 
 
+class MemorySettings(BaseModel):
+    """How a project uses what it has translated before."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threshold: int = Field(default=limits.MEMORY_THRESHOLD, ge=limits.FUZZY_SCORE_MIN, le=100)
+    """From which likeness, in per cent, a translation fills a field; below, it is an example at most."""
+
+
 class ProjectSettings(BaseModel):
-    """One named project: where its documents live, and how its collections are cut."""
+    """One named project: where its documents live, how its collections are cut, how it wants to sound."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -93,6 +102,9 @@ class ProjectSettings(BaseModel):
     source_locale: str = ""
     collections: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Of a source `files`: names of collections, each with its globs from the root."""
+    memory: MemorySettings = MemorySettings()
+    style: str = Field(default="", max_length=limits.STYLE_CHARS_MAX)
+    """A note on style that is part of every question to a language model."""
 
 
 class EngineSettings(BaseModel):

@@ -147,13 +147,20 @@ def test_a_dry_run_writes_no_file_and_says_which_it_would_write(tree: Desk) -> N
         assert told.object["cost"]["memory_fields"] == 2
 
 
-def test_another_model_is_asked_again_only_for_what_memory_does_not_know(tree: Desk) -> None:
-    """Memory is the project's: what was translated once is not bought from somebody else."""
+def test_another_model_is_asked_only_for_what_no_person_has_said(tree: Desk) -> None:
+    """What one model made is stale for another; what people and files say is not, and the same model's word
+    is not bought twice."""
+    tree.write("m.csv", "en,fr\nBye my friend,Au revoir mon ami\n")
     with answering() as server:
         tree.hire(server.url)
+        assert tree.run("memory", "import", "m.csv", "--to", "fr").code == 0
         assert tree.translate(*FR).code == 0
-        told = tree.translate("a.json", "--to", "fr", "--provider", "hired:other", "--out", "o/{path}{ext}")
-        assert (told.code, told.object["cost"]["memory_fields"], len(server.calls)) == (0, 2, 1)
+        there = ("a.json", "--to", "fr", "--provider", "hired:other", "--out")
+        told = tree.translate(*there, "o/{path}{ext}")
+        assert (told.code, told.object["cost"]["memory_fields"], len(server.calls)) == (0, 1, 2)
+        assert sent(server)[-1] == ["Hello my friend"]
+        told = tree.translate(*there, "p/{path}{ext}")
+        assert (told.code, told.object["cost"]["memory_fields"], len(server.calls)) == (0, 2, 2)
 
 
 def test_equal_texts_are_sent_once(tree: Desk) -> None:

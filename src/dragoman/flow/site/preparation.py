@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from dragoman.content import documents, selection
+from dragoman.content.basis import Basis
 from dragoman.kernel import canonical
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import CallerError, DocumentError, DragomanError, SourceError
@@ -28,6 +30,7 @@ from dragoman.kernel.offload import Offload
 from dragoman.model.contracts import Format, LeaseKeeper, Source
 from dragoman.model.documents import Block, Document
 from dragoman.model.intents import DueIntent, Mode, Preparation, ShardWork
+from dragoman.model.memories import Library
 from dragoman.store.acts import preparing
 from dragoman.store.database import Database
 
@@ -68,24 +71,32 @@ class Preparing:
         lease = self._keeper.hold("shards", (work.manifest_id, work.shard), work.fence, SHARD_LEASE_SECONDS)
         try:
             known = await self._database.read(preparing.known_entries, work)
+            library = await self._database.read(preparing.library, work)
             until = self._clock.monotonic() + min(STEP_SECONDS, lease.left_seconds())
-            prepared = await self._offload.call(self._prepare_all, work, known, until)
+            prepared = await self._offload.call(self._prepare_all, work, known, library, until)
             await self._database.run(preparing.record_preparations, work, prepared, self._chance.fraction())
         finally:
             self._keeper.drop(lease)
         return len(prepared)
 
     def _prepare_all(
-        self, work: ShardWork, known: Mapping[tuple[str, str], Known], until: float
+        self, work: ShardWork, known: Mapping[tuple[str, str], Known], library: Library, until: float
     ) -> list[Preparation]:
         """Prepare in order while there is time; the rest stays due."""
+        basis = Basis(work.settings, library)
         reader = _Reader(self._source_of(work.settings), self._formats, work.settings)
         outcomes: list[Preparation] = []
         for intent in work.intents:
             if outcomes and self._clock.monotonic() >= until:
                 break
             outcomes.append(
-                _prepare(intent, reader, work.settings, known.get((intent.document, intent.locale), {}))
+                _prepare(
+                    intent,
+                    reader,
+                    work.settings,
+                    known.get((intent.document, intent.locale), {}),
+                    partial(basis.of, intent.locale),
+                )
             )
         return outcomes
 
@@ -132,18 +143,24 @@ class _Reader:
             raise DocumentError(f"the target {path} cannot be read: {error.message}") from error
 
 
-def _prepare(intent: DueIntent, reader: _Reader, settings: Mapping[str, Any], known: Known) -> Preparation:
+def _prepare(
+    intent: DueIntent,
+    reader: _Reader,
+    settings: Mapping[str, Any],
+    known: Known,
+    basis_of: Callable[[Block], str],
+) -> Preparation:
     try:
         if not reader.may_edit(intent.actor, intent.document):
             raise CallerError(f"{intent.actor} may no longer edit {intent.document}", "authorization_revoked")
         form, source, fingerprint = reader.source(intent.document)
         target = reader.target(form, intent.document, intent.locale)
         mode = cast(Mode, settings["mode"])
-        chosen = selection.select(mode, form.whole, source, target, known)
+        chosen = selection.select(mode, form.whole, source, target, known, basis_of)
         if not chosen.blocks:
             outcome = "all_protected" if chosen.protected else "nothing_to_do"
             return Preparation(intent, outcome, seen=chosen.seen)  # type: ignore[arg-type]
-        return _envelope(intent, chosen, source, fingerprint)
+        return _envelope(intent, chosen, source, fingerprint, basis_of)
     except SourceError as error:
         return Preparation(intent, "wait", code=error.code, message=error.message)
     except DragomanError as error:
@@ -156,14 +173,18 @@ def _prepare(intent: DueIntent, reader: _Reader, settings: Mapping[str, Any], kn
 
 
 def _envelope(
-    intent: DueIntent, chosen: selection.Selection, source: Document, source_fingerprint: str
+    intent: DueIntent,
+    chosen: selection.Selection,
+    source: Document,
+    source_fingerprint: str,
+    basis_of: Callable[[Block], str],
 ) -> Preparation:
     fields, key_map = {}, {}
     for block in chosen.blocks:
         _refuse_unfit(block)
         wire_key = _wire_key(block.key)
         fields[wire_key] = _wire_field(block)
-        key_map[wire_key] = [block.key, selection.text_hash(block.value)]
+        key_map[wire_key] = [block.key, selection.text_hash(block.value), basis_of(block)]
     content: dict[str, Any] = {"fields": fields}
     envelope = {"schema_version": 1, "checksum": canonical.fingerprint(content), **content}
     return Preparation(

@@ -1,4 +1,4 @@
-"""What becomes true of a project's memory and glossary, and what is read of them; always inside a workspace."""
+"""What becomes true of a project's memory and glossary, and what is read of them, inside a workspace."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ def recall(tx: Tx, scope: Workspace, place: Place, source_hashes: Sequence[str])
     return memory.exact(tx, scope.id, place, source_hashes)
 
 
-def look_alike(
-    tx: Tx, scope: Workspace, shelf: Shelf, queries: Sequence[Query]
-) -> dict[int, dict[str, str]]:
+def look_alike(tx: Tx, scope: Workspace, shelf: Shelf, queries: Sequence[Query]) -> dict[int, dict[str, str]]:
     """Query → the texts that may be like it (source hash → text), for one page of queries."""
     return {query.key: segments.candidates(tx, scope.id, shelf, query) for query in queries}
 
@@ -80,6 +78,11 @@ def drop_term(tx: Tx, scope: Workspace, shelf: Shelf, term: Term) -> bool:
 def terms_page(tx: Tx, scope: Workspace, place: Place, after: str, limit: int) -> tuple[list[Term], str]:
     """Part of a glossary, and the key to go on behind ('' at the end)."""
     return terms.page(tx, scope.id, place, after, limit)
+
+
+def manner(tx: Tx, scope: Workspace, project: str) -> Manner:
+    """How a project wants its translations."""
+    return terms.manner(tx, scope.id, project)
 
 
 def set_manner(tx: Tx, scope: Workspace, project: str, asked: Manner) -> bool:

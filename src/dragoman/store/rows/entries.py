@@ -12,8 +12,8 @@ from dragoman.model.publications import WrittenUnit
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Tx
 
-_ENTRIES = tables.entries
-_KEPT = ("key_hash", "source_hash", "written_hash", "origin", "manifest_id")
+_ENTRIES, _RESULTS, _INTENTS = tables.entries, tables.results, tables.intents
+_KEPT = ("key_hash", "source_hash", "written_hash", "origin", "basis", "manifest_id")
 
 _HERE = sa.and_(
     _ENTRIES.c.project_id == sa.bindparam("project"),
@@ -23,6 +23,11 @@ _HERE = sa.and_(
 _UNITS = _ENTRIES.c.key_hash.in_(sa.bindparam("units", expanding=True))
 _STANDING = sa.select(*[_ENTRIES.c[name] for name in _KEPT]).where(_HERE)
 _STANDING_UNITS = _STANDING.where(_UNITS)
+_BASES = (
+    sa.select(_RESULTS.c.key_hash, _RESULTS.c.basis)
+    .join(_INTENTS, _INTENTS.c.id == _RESULTS.c.intent_id)
+    .where(_INTENTS.c.manifest_id == sa.bindparam("manifest"), _INTENTS.c.pair_hash == sa.bindparam("pair"))
+)
 _DROP = sa.delete(_ENTRIES).where(_HERE)
 _DROP_UNITS = _DROP.where(_UNITS)
 
@@ -44,13 +49,16 @@ def standing(tx: Tx, place: Place, keys: Collection[str] | None) -> list[dict[st
 
 
 def write(tx: Tx, place: Place, manifest_id: str, units: Sequence[WrittenUnit], whole: bool) -> None:
-    """Record what we wrote. A file written whole has no other units left."""
+    """Record what we wrote, and what it was made from. A file written whole has no other units left."""
+    pair = {"manifest": manifest_id, "pair": key_hash(place.document, place.locale)}
+    bases = {row.key_hash: row.basis for row in tx.all(_BASES, pair)}
     rows = [
         {
             "key_hash": unit.key_hash,
             "source_hash": unit.source_hash,
             "written_hash": unit.written_hash,
             "origin": "ours",
+            "basis": bases.get(unit.key_hash, ""),
             "manifest_id": manifest_id,
         }
         for unit in units
