@@ -48,9 +48,13 @@ class Site:
         return {"documents": [{"id": name} for name in page], "next": page[-1] if len(names) > limit else None}
 
     def read(self, ref: str, locale: str) -> bytes | None:
-        place = (self.folder / locale / ref).resolve()
-        inside = place.is_relative_to(self.folder / locale) and (self.folder / locale).parent == self.folder
-        return place.read_bytes() if inside and place.is_file() else None
+        top = self.folder / locale
+        try:
+            place = (top / ref).resolve()
+            inside = place.is_relative_to(top) and top.resolve().parent == self.folder
+            return place.read_bytes() if inside and place.is_file() else None
+        except (OSError, ValueError):  # no file system holds such a name
+            return None
 
     def rights(self, actor: str, refs: list) -> dict:
         place = self.folder / "rights.json"

@@ -161,6 +161,8 @@ def test_what_is_not_there_is_said_so(stand: Stand) -> None:
         with pytest.raises(CallerError) as missing:
             ask("posts/gone.json")
         assert missing.value.code == "document_not_found"
+    for never in ("posts/" + "x" * 500 + ".json", "posts/\ud800.json", "posts", "posts/"):
+        assert source.exists([never]) == {never: False}
     for outside in ("../secret.json", "posts/../../secret.json", "/etc/hosts"):
         with pytest.raises(DragomanError):
             source.read(outside)

@@ -140,3 +140,40 @@ def test_settings_of_a_source_that_contradict_are_refused(
     with pytest.raises(SettingsError, match=said) as refused:
         load(tmp_path)
     assert "secret" not in refused.value.message
+
+
+def test_every_mode_works_over_a_scope(sqlite_url: str, tmp_path: Path) -> None:
+    """[C-026, C-075] missing finds gaps, changed what moved, all everything; force has its own right."""
+    written(tmp_path, {f"posts/{n}.json": json.dumps({"t": f"Post {n}"}) for n in range(4)})
+
+    async def play() -> None:
+        settings = {"executor": "files:v1"}
+        async with served(sqlite_url, tmp_path, ("site", "engine", "publishing"), **settings) as house:
+            token = await house.token("manifests:write")
+            await house.see_worker()
+
+            async def run(mode: str) -> tuple[int, int]:
+                scope = {"collections": ["posts"], "locales": ["fr"]}
+                answer = await post(house, token, request_id=f"r-{mode}-{len(seen)}", mode=mode, scope=scope)
+                seen.append(answer.json()["manifest_id"])
+                status = await ended(house, token, seen[-1])
+                async with asyncio.timeout(SECONDS):
+                    while status["publication"]["state"] in ("queued", "running"):
+                        await asyncio.sleep(0.02)
+                        status = await ended(house, token, seen[-1])
+                return status["counts"]["completed"], status["counts"]["skipped"]
+
+            seen: list[str] = []
+            assert await run("missing") == (4, 0)
+            assert (tmp_path / "posts/3.fr.json").exists()
+            assert await run("missing") == (0, 4)
+            written(tmp_path, {"posts/1.json": '{"t": "Another post"}', "posts/4.json": '{"t": "Post 4"}'})
+            assert await run("changed") == (2, 3)
+            (tmp_path / "posts/0.fr.json").unlink()
+            assert await run("missing") == (1, 4)
+            assert (await run("all"))[0] == 5
+            scope = {"collections": ["posts"], "locales": ["fr"]}
+            refused = await post(house, token, request_id="r-f", mode="force", scope=scope)
+            assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+
+    asyncio.run(play())

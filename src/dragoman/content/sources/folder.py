@@ -200,10 +200,13 @@ class FolderSource:
         if not self._may_read(ref):
             return None
         place = self._root / ref
-        if not place.exists():
-            place = _composed_otherwise(self._root, ref)
-        inside = ref in self._templates or self._holds(place)
-        return place if inside and place.is_file() else None
+        try:
+            if not place.exists():
+                place = _composed_otherwise(self._root, ref)
+            inside = ref in self._templates or self._holds(place)
+            return place if inside and place.is_file() else None
+        except (OSError, ValueError):  # no file system holds such a name
+            return None
 
 
 def find(
