@@ -123,7 +123,7 @@ async def test_every_end_of_a_job_makes_exactly_one_event(
 
 
 async def test_a_rollback_leaves_neither_status_nor_event(database_url: str) -> None:
-    """[M-235]: whatever breaks before the commit, both are absent, and the job ends later."""
+    """[M-235, M-350]: whatever breaks before the commit, both are absent, and the job ends later."""
     async with world(database_url) as here:
         accepted = await here.accept({"a": {"t": "Hello"}})
         claimed = await Process(here).dispatch.take()
