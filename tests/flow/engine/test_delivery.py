@@ -137,7 +137,7 @@ def test_a_failed_delivery_comes_again_with_the_same_id_and_bytes_and_a_new_sign
 
 
 def test_delays_grow_are_capped_and_never_come_before_retry_after(database_url: str) -> None:
-    """[M-244] The window is three days: then the event is dead, and nothing is sent any more."""
+    """[M-244, M-351] The window is three days: then the event is dead, and nothing is sent any more."""
 
     async def play() -> None:
         async with post_office(database_url) as post:
