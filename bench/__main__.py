@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 
-from bench import admission, catalogues, command_line, fairness, saturation, status, whole_path
+from bench import admission, catalogues, command_line, fairness, memory, saturation, status, whole_path
 from bench.measures import Table, machine, weather
 
 BENCHES: Mapping[str, Callable[[int, float], list[Table]]] = {
@@ -15,6 +15,7 @@ BENCHES: Mapping[str, Callable[[int, float], list[Table]]] = {
     "admission": admission.bench,
     "command_line": command_line.bench,
     "catalogues": catalogues.bench,
+    "memory": memory.bench,
     "status": status.bench,
 }
 
