@@ -216,7 +216,11 @@ METADATA_BYTES_MAX = 4 * 1024
 SWEEP_SECONDS = 5
 SWEEP_PAGE = 100
 RETENTION_DAYS = 30
+RETENTION_DAYS_MIN = 7  # longer than anybody tries again by itself: a day for a job, three for its event
+RETENTION_POLL_SECONDS = 3600
 RETENTION_MANIFESTS_PER_RUN = 100
+RETENTION_PAGE = 100  # rows looked at in one step of a walk
+RETENTION_PART = 100  # intents, executions, submissions … removed in one transaction, each with what is its own
 
 # canonical JSON
 JSON_DEPTH_MAX = 64

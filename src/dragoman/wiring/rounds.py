@@ -19,6 +19,7 @@ from dragoman.flow.site.enumeration import Enumeration
 from dragoman.flow.site.preparation import Preparing
 from dragoman.flow.site.reconciliation import Reconciliation
 from dragoman.flow.site.submission import Submitting
+from dragoman.flow.upkeep.retention import Retention
 from dragoman.kernel import limits
 from dragoman.model.scopes import System
 from dragoman.store.acts import claiming, leasing
@@ -183,6 +184,8 @@ def _publishing_loops(services: Services) -> list[Loop]:
 
 
 def _upkeep_loops(services: Services, roles: Sequence[str]) -> list[Loop]:
+    retention = Retention(services.database, System(), services.clock, services.settings.retention_days)
+
     async def sweep() -> int:
         return await free_vanished(services.database)
 
@@ -200,4 +203,5 @@ def _upkeep_loops(services: Services, roles: Sequence[str]) -> list[Loop]:
     return [
         Loop("sweep", sweep, limits.SWEEP_SECONDS, woken=False),
         Loop("life", show_life, _SEEN_SECONDS, woken=False),
+        Loop("retention", retention.step, limits.RETENTION_POLL_SECONDS, wakes=False, woken=False),
     ]

@@ -180,6 +180,8 @@ class Settings(BaseSettings):
     private_callbacks: bool = False
     """Whether events may be sent to addresses that are not public."""
     executor: str = "dry-run:v1"
+    retention_days: int = Field(default=limits.RETENTION_DAYS, ge=limits.RETENTION_DAYS_MIN, le=3650)
+    """How long a manifest, and a job's results, are kept after their end."""
     admission: Literal["open", "closed"] = "open"
     group_commit: bool = False
     """Share commits on database servers too; SQLite's one writer always does."""

@@ -57,6 +57,7 @@ def revert(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> list[str]:
     manifest = manifests.find(tx, scope, manifest_id)
     if manifest is None:
         raise CallerError(f"no manifest {manifest_id}", "not_found")
+    manifests.keep(tx, manifest_id)
     requests.end_open(tx, manifest.workspace, manifest_id, "canceled")
     made = []
     for plan in plans.of_manifest(tx, manifest.workspace, manifest_id):

@@ -26,6 +26,8 @@ def redrive_job(tx: Tx, scope: Scope, job_id: str, actor: str) -> None:
     again = JOB.next(job.state, "redrive")
     if again is None or job.error_code != QUARANTINED:
         raise CallerError(f"job {job_id} is {job.state}, and not in quarantine", "nothing_to_retry")
+    if job.purged_at is not None:
+        raise CallerError(f"the texts of job {job_id} are past their time", "nothing_to_retry")
     job_fields.reopen(tx, job_id, QUARANTINED)
     jobs.move(
         tx,

@@ -116,6 +116,7 @@ def promote_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str, may_for
     known = manifests.of_request(tx, draft.workspace, actor, draft.request_id)
     if known is not None:
         return Admitted(known.id, known.total, "replayed")
+    manifests.keep(tx, manifest_id)
     total = intents.count_left_out(tx, manifest_id) if canary.phase != "enumerating" else 0
     if total == 0:
         raise CallerError(

@@ -82,6 +82,7 @@ def retry_failed(
         raise CallerError(f"nothing in manifest {manifest_id} can be retried", "nothing_to_retry")
     touched = {row.shard for row in chosen}
     shards.lock(tx, manifest_id, touched)
+    manifests.keep(tx, manifest_id)
     for row in chosen:
         _reopen(tx, row)
     history.of_intents(tx, chosen, "retry", "pending")
@@ -312,6 +313,7 @@ def request_publication(tx: Tx, scope: Scope, manifest_id: str, intent_ids: Sequ
     manifest = manifests.find(tx, scope, manifest_id)
     if manifest is None:
         raise CallerError(f"no manifest {manifest_id}", "not_found")
+    manifests.keep(tx, manifest_id)
     where = [_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.state.in_(["completed", "failed"])]
     if intent_ids is not None:
         where.append(_INTENTS.c.id.in_(list(intent_ids)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import PAIRS_PER_PAGE
 from dragoman.machines.tables import MANIFEST
 from dragoman.model.intents import ManifestDraft
@@ -91,11 +92,22 @@ def pairs_from(tx: Tx, manifest_id: str, ordinal: int, limit: int) -> list[tuple
 
 
 def find(tx: Tx, scope: Scope, manifest_id: str) -> Row | None:
-    """One manifest; another workspace's is not found."""
+    """One manifest; another workspace's is not found, and neither is one that is being removed."""
     where = [_MANIFESTS.c.id == manifest_id]
     if not isinstance(scope, System):
-        where.append(_MANIFESTS.c.workspace == scope.id)
+        where += [_MANIFESTS.c.workspace == scope.id, _MANIFESTS.c.reconciled_at.is_(None)]
     return tx.first(sa.select(_MANIFESTS).where(*where))
+
+
+def keep(tx: Tx, manifest_id: str) -> None:
+    """Hold a manifest so that nobody proves meanwhile that it may be removed: for whoever opens it again,
+    after its shards. Raises `CallerError` not_found where that has been proved.
+    """
+    asked = sa.select(_MANIFESTS.c.id).where(
+        _MANIFESTS.c.id == manifest_id, _MANIFESTS.c.reconciled_at.is_(None)
+    )
+    if tx.first(asked.with_for_update()) is None:
+        raise CallerError(f"no manifest {manifest_id}", "not_found")
 
 
 def recent(tx: Tx, scope: Scope, limit: int, active_only: bool = False) -> list[Row]:
