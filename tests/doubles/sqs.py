@@ -3,7 +3,8 @@
 A standard queue: at least once, in no promised order, a receipt good until the next one is given. Faults:
 `twice` gives every message a second time at once, `undead` gives it again after its deletion, and `weather`
 holds one word for each of the next calls: `ok`, `500`, `throttled`, `cut` (done, and the answer is lost),
-`late` (done, and answered after `late_seconds`), `hang` (never answered). Time is the event loop's.
+`late` (done, and answered after `late_seconds`), `hang` (never answered); after them `mood` says. Time is the
+event loop's.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class FakeSqs:
     twice: bool = False
     undead: bool = False
     weather: deque[str] = field(default_factory=deque)
+    mood: Callable[[], str] = lambda: "ok"
     late_seconds: float = 8.0
     down: bool = False
     """Whether nobody listens at its address."""
@@ -197,7 +199,7 @@ class FakeSqs:
         await asyncio.sleep(0)
         if self.down:
             raise EndpointConnectionError(endpoint_url=_URL)
-        mood = self.weather.popleft() if self.weather else "ok"
+        mood = self.weather.popleft() if self.weather else self.mood()
         if mood == "500":
             raise _error("InternalFailure", 500, operation)
         if mood == "throttled":

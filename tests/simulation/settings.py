@@ -49,6 +49,8 @@ class Setting:
     """Whether pages, shards, submissions and inline results are tiny, so that there are many of each."""
     asks: Literal["pairs", "scope", "canary"] = "pairs"
     """How the first request says what is wanted: by pairs, or by a scope, which a canary samples first."""
+    has_queue: bool = False
+    """Whether processes wake each other over a queue server, which has bad days of its own."""
     is_shuffled: bool = False
     """Whether the seed decides how long every step takes; else all of them take the same."""
 
@@ -74,7 +76,8 @@ class Setting:
             f"seed {self.seed}: {self.shelf} documents, {self.processes} processes, "
             f"{'group' if self.groups else 'single'} commits, "
             f"leases of the dead {'freed' if self.frees else 'run out'}, a {money} {answers} provider "
-            f"in {weather} weather, unknown calls: {self.on_unknown}, "
+            f"in {weather} weather, {'a queue server, ' if self.has_queue else ''}"
+            f"unknown calls: {self.on_unknown}, "
             f"asked by {self.asks}, people: {', '.join(self.people) or 'quiet'}, "
             f"{'split roles, ' if self.splits_roles else ''}{'small' if self.is_small else 'usual'} bounds; "
             f"plan: {self.plan}"
@@ -152,4 +155,5 @@ def of_seed(seed: int) -> Setting:
         is_shuffled=True,
         background=dice.random() < 0.2,
         asks="pairs" if "apart" in people else dice.choice(("pairs", "pairs", "scope", "canary")),
+        has_queue=dice.random() < 0.4,
     )

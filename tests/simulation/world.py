@@ -26,7 +26,7 @@ from dragoman.wiring import rounds
 from dragoman.wiring.services import Services, assemble
 from dragoman.wiring.settings import Settings
 from dragoman.workers import Loop, free_vanished
-from tests.simulation import verdict
+from tests.simulation import queueing, verdict
 from tests.simulation.bounds import bounded
 from tests.simulation.faults import COMMIT, JUMPS_SECONDS, PAUSES_SECONDS, Kind, Place
 from tests.simulation.ground import Database
@@ -114,6 +114,7 @@ class World:
         self.problems: list[str] = []
         self.vendor = _vendor(setting)
         self.vendor.rules = self
+        self._queue_server = queueing.server_of(setting)
         self._dice = random.Random(f"dice of {setting.seed}")
         self._watch = Watch(self.database, self._is_dead)
         self._frozen: dict[Process, float] = {}
@@ -121,8 +122,7 @@ class World:
         self._in_transaction = ""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._polls: list[tuple[Loop, float]] = []
-        self._poll_factor = 0.0
-        self._moves_seen = 0
+        self._poll_factor, self._moves_seen = 0.0, 0
         self._lives: list[tuple[Process, Services]] = []
         self._known: dict[str, Process] = {}
         self._settings = _settings(setting, folder)
@@ -339,6 +339,7 @@ class World:
             WatchedOffload(self, process),
             owner=process.owner,
             completion=completion,
+            woken=queueing.end_of(self._queue_server, process, database, self.clock, chance),
         )
         families: dict[str, Any] = services.ledger._families  # type: ignore[assignment]
         for name, family in list(families.items()):

@@ -120,13 +120,14 @@ def assemble(
     base_url: str = "",
     owner: str = "",
     completion: Completion | None = None,
+    woken: Waking | None = None,
 ) -> Services:
     """Everything above an open database; the simulation hands in its own powers."""
     keeper = Keeper(database, clock, owner or processes.owner())
     completion = completion or Completion(
         catalogue.factories(settings, base_url), catalogue.platform(settings)
     )
-    woken = waking(settings, database, clock, chance)
+    woken = woken or waking(settings, database, clock, chance)
     queue = woken.queue
     bounds = Bounds(fields_per_item_max=FIELDS_PER_ITEM_SETTING_MAX)
     sealer = linking.sealer_of_environment()
