@@ -393,41 +393,6 @@ def test_pause_and_cancel_stop_the_walk(database_url: str) -> None:
     asyncio.run(play())
 
 
-def test_drafts_are_in_unless_the_scope_says_otherwise(sqlite_url: str) -> None:
-    """[C-041]"""
-
-    async def play() -> None:
-        documents = {"posts/draft.json": catalogue(a="A"), "posts/public.json": catalogue(b="B")}
-        async with stage(sqlite_url, documents) as site:
-            whole = await admit(site, "r-1", collections=["posts"])
-            public = await admit(site, "r-2", collections=["posts"], drafts=False)
-            await enumerate_all(site)
-            assert await site.database.read(intent_count, whole.manifest_id) == 4
-            assert await site.database.read(all_pairs, public.manifest_id) == [
-                ("posts/public.json", "de"),
-                ("posts/public.json", "fr"),
-            ]
-
-    asyncio.run(play())
-
-
-def test_a_source_that_does_not_answer_is_named_at_admission(sqlite_url: str) -> None:
-    """[M-108] nothing is persisted."""
-
-    async def play() -> None:
-        async with stage(sqlite_url, site_of()) as site:
-
-            def silent() -> Any:
-                raise SourceError("no answer")
-
-            site.source.contents = silent  # type: ignore[method-assign]
-            with pytest.raises(SourceError):
-                await admit(site, collections=["posts"])
-            assert await site.enumeration.step() == 0
-
-    asyncio.run(play())
-
-
 def test_a_cursor_survives_writing_and_reading() -> None:
     """[C-032] with its version; another one is refused and not guessed at."""
     place = Place("collections", 3, "k\u00e4se", True, 5, ("posts",), (1, 2))

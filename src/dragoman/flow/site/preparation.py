@@ -84,7 +84,8 @@ class Preparing:
     ) -> list[Preparation]:
         """Prepare in order while there is time; the rest stays due."""
         basis = Basis(work.settings, library)
-        reader = _Reader(self._source_of(work.settings), self._formats, work.settings)
+        asked = sorted({intent.document for intent in work.intents})
+        reader = _Reader(self._source_of(work.settings), self._formats, work.settings, asked)
         outcomes: list[Preparation] = []
         for intent in work.intents:
             if outcomes and self._clock.monotonic() >= until:
@@ -102,16 +103,40 @@ class Preparing:
 
 
 class _Reader:
-    """Reads each source document once; answers what it gave for all locales."""
+    """Reads each source document once; answers what it gave for all locales.
 
-    def __init__(self, source: Source, formats: Sequence[Format], settings: Mapping[str, Any]) -> None:
+    Rights and existence are asked for the whole step at once, and a source that cannot say stays asked.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        formats: Sequence[Format],
+        settings: Mapping[str, Any],
+        asked: Sequence[str],
+    ) -> None:
         self._source = source
         self._formats = formats
         self._locale = str(settings["source_locale"])
         self._read: dict[str, tuple[Format, Document, str] | DragomanError] = {}
 
+        self._asked = asked
+        self._answers: dict[str, Mapping[str, bool] | DragomanError] = {}
+
     def may_edit(self, actor: str, document: str) -> bool:
-        return bool(self._source.can_edit(actor, [document]).get(document, True))
+        rights = self._once(f"may {actor} edit", lambda: self._source.can_edit(actor, self._asked))
+        return bool(rights.get(document, False))
+
+    def _once(self, question: str, ask: Callable[[], Mapping[str, bool]]) -> Mapping[str, bool]:
+        if question not in self._answers:
+            try:
+                self._answers[question] = ask()
+            except DragomanError as error:
+                self._answers[question] = error
+        answer = self._answers[question]
+        if isinstance(answer, DragomanError):
+            raise answer
+        return answer
 
     def source(self, document: str) -> tuple[Format, Document, str]:
         """Format, parsed source and the fingerprint of its bytes."""
@@ -124,7 +149,8 @@ class _Reader:
 
     def _open(self, document: str) -> tuple[Format, Document, str] | DragomanError:
         try:
-            if not self._source.exists([document]).get(document, False):
+            there = self._once("exists", lambda: self._source.exists(self._asked))
+            if not there.get(document, False):
                 return CallerError(f"no document {document}", "document_not_found")
             data = self._source.read(document)
             form = documents.choose_format(self._formats, document, data)

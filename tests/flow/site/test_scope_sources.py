@@ -1,0 +1,68 @@
+"""What a scope asks of its source, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from dragoman.kernel.errors import SourceError
+from tests.flow.site.rows import all_pairs, intent_count
+from tests.flow.site.scoped import admit, enumerate_all, site_of
+from tests.flow.site.stage import catalogue, stage
+
+
+def test_rights_are_asked_in_pages_before_anything_is_read(database_url: str) -> None:
+    """[M-307] for a scope at preparation; who lost the right fails with `authorization_revoked`, unread."""
+
+    async def play() -> None:
+        async with stage(database_url, site_of(6, 0)) as site:
+            admitted = await admit(site, collections=["posts"])
+            await enumerate_all(site)
+            site.source.asked.clear()
+            site.source.foreign = {"posts/0002.json"}
+            await site.step_all()
+            assert site.source.asked["can_edit"] == 1
+            assert site.source.asked["read"] == 5
+            failures = await site.views.failures("default", admitted.manifest_id)
+            assert {(item["document"], item["code"]) for item in failures["items"]} == {
+                ("posts/0002.json", "authorization_revoked")
+            }
+
+    asyncio.run(play())
+
+
+def test_a_source_that_does_not_answer_is_named_at_admission(sqlite_url: str) -> None:
+    """[M-108] nothing is persisted."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of()) as site:
+
+            def silent() -> Any:
+                raise SourceError("no answer")
+
+            site.source.contents = silent  # type: ignore[method-assign]
+            with pytest.raises(SourceError):
+                await admit(site, collections=["posts"])
+            assert await site.enumeration.step() == 0
+
+    asyncio.run(play())
+
+
+def test_drafts_are_in_unless_the_scope_says_otherwise(sqlite_url: str) -> None:
+    """[C-041]"""
+
+    async def play() -> None:
+        documents = {"posts/draft.json": catalogue(a="A"), "posts/public.json": catalogue(b="B")}
+        async with stage(sqlite_url, documents) as site:
+            whole = await admit(site, "r-1", collections=["posts"])
+            public = await admit(site, "r-2", collections=["posts"], drafts=False)
+            await enumerate_all(site)
+            assert await site.database.read(intent_count, whole.manifest_id) == 4
+            assert await site.database.read(all_pairs, public.manifest_id) == [
+                ("posts/public.json", "de"),
+                ("posts/public.json", "fr"),
+            ]
+
+    asyncio.run(play())
