@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -90,13 +91,17 @@ def test_a_far_engine_and_a_network_that_loses_answers_both_ways(
             )["manifest_id"]
             for number in range(_DOCUMENTS)
         ]
+        costs: list[Any] = []
         for manifest in manifests:
             status = f"{site}/v1/workspaces/default/manifests/{manifest}"
             until(lambda status=status: ask(status, ours)["status"] == "completed")  # type: ignore[misc]
+            costs.append(ask(status, ours)["cost"])
         until(lambda: all(rule.happened.is_set() for rule in lost))
         if has_callbacks:
             until(lambda: {row.state for row in engine_desk.rows("outbox", "state")} == {"delivered"})
     _assert_once(desk, engine_desk, has_callbacks)
+    used = [row.total_tokens for row in engine_desk.rows("ai_usage", "total_tokens")]
+    assert sum(cost["paid_tokens"] for cost in costs) == sum(used) > 0, "the site tells what the engine paid"
 
 
 def _assert_once(desk: Desk, engine_desk: Desk, has_callbacks: bool) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 
 from dragoman.kernel.canonical import encode
 from dragoman.kernel.errors import CallerError
-from dragoman.model.intents import FieldResult, ItemResult, JobEvent
+from dragoman.model.intents import USAGE, FieldResult, ItemResult, JobEvent
+
+_MONEY_MAX = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,16 @@ def event_of(payload: Mapping[str, Any]) -> JobEvent:
             code=str(payload.get("code") or ""),
             message=str(payload.get("message") or ""),
             items=tuple(_item(item) for item in payload.get("items", ())),
+            usage=_usage(payload.get("usage") or {}),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CallerError(f"the event is not complete: {error}", place="event") from error
+
+
+def _usage(told: Mapping[str, Any]) -> dict[str, int]:
+    """The sums of an event's `usage` that are whole numbers; whatever else it holds is passed over."""
+    sums = {name: (told.get(name.rpartition("_")[0]) or {}).get(name.rpartition("_")[2]) for name in USAGE}
+    return {name: value for name, value in sums.items() if type(value) is int and 0 <= value < _MONEY_MAX}
 
 
 def _item(item: Mapping[str, Any]) -> ItemResult:

@@ -162,6 +162,10 @@ class ItemResult:
     fields: tuple[FieldResult, ...]
 
 
+USAGE = tuple(f"{kind}_{unit}" for kind in ("paid", "wasted", "at_risk") for unit in ("tokens", "microusd"))
+"""What an event tells of a job's money; `paid` holds `wasted`."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobEvent:
     """The end of a job as the engine tells it, by callback or when asked."""
@@ -174,3 +178,5 @@ class JobEvent:
     code: str
     message: str
     items: tuple[ItemResult, ...] = field(default_factory=tuple)
+    usage: Mapping[str, int] = field(default_factory=dict)
+    """The job's money by the names of `USAGE`."""

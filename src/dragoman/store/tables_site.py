@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from dragoman.kernel.limits import DOCUMENT_REF_CHARS_MAX, LOCALE_CHARS_MAX, REQUEST_ID_CHARS_MAX
 from dragoman.machines import tables as machines
+from dragoman.model.intents import USAGE
 from dragoman.store.columns import counted, failure, flag, json_text, optional, required, stamps, state, word
 from dragoman.store.portable import Bytes, Count, Hash, Id, Instant, LongText, Word, lease_columns, table
 
@@ -256,6 +257,7 @@ def _exchange(metadata: sa.MetaData) -> dict[str, sa.Table]:
                 "settled_at", Instant
             ),  # all linked generations terminal: reconciliation leaves it alone
             optional("reconcile_at", Instant),  # next time to ask the engine
+            *counted(*USAGE),  # what the engine said at the job's end
             *failure(),
             *stamps(),
             *lease_columns(),

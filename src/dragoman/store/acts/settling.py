@@ -97,6 +97,8 @@ def settle_event(tx: Tx, event: JobEvent) -> Settlement:
         return Settlement("early" if submission.state != "failed" else "stale")
     if submission.remote_job_id != event.job_id or submission.manifest_id != event.client_job_id:
         return Settlement("contradiction")
+    if event.usage:
+        submissions.note_usage(tx, submission.id, event.usage)
     manifest = manifests.find(tx, System(), submission.manifest_id)
     links = {link.ref: link for link in submissions.links(tx, submission.id, open_only=True)}
     items = _items_of(event, links)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -9,7 +10,7 @@ import sqlalchemy as sa
 from dragoman.kernel.errors import CallerError
 from dragoman.machines.tables import ATTEMPT, INTENT
 from dragoman.model.scopes import Scope
-from dragoman.store.rows import field_sums, manifests, shards
+from dragoman.store.rows import field_sums, manifests, shards, submissions
 from dragoman.store.schema import effects as effect_tables
 from dragoman.store.schema import engine as engine_tables
 from dragoman.store.schema import site as tables
@@ -109,8 +110,10 @@ def field_split(tx: Tx, manifest_id: str) -> dict[str, int]:
 def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
     """What a manifest cost: paid and wasted (tokens, micro-USD), and what is at risk in unknown attempts.
 
-    Only where site and engine share the database; else the engine's events tell.
+    Of a far engine what its events have told, at the end of each job.
     """
+    if not _is_worked_here(tx, workspace, manifest_id):
+        return _told(submissions.usage_of(tx, manifest_id))
     paid: dict[str, Any] = {"tokens": 0, "microusd": 0, "wasted_tokens": 0, "wasted_microusd": 0}
     for row in tx.all(
         sa.select(
@@ -142,6 +145,21 @@ def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
         "at_risk_attempts": int(risk.attempts if risk else 0),
         "at_risk_tokens": int(risk.tokens if risk else 0),
         "at_risk_microusd": int(risk.microusd if risk else 0),
+    }
+
+
+def _is_worked_here(tx: Tx, workspace: str, manifest_id: str) -> bool:
+    here = sa.select(_JOBS.c.id).where(_JOBS.c.workspace == workspace, _JOBS.c.client_job_id == manifest_id)
+    return tx.first(here.limit(1)) is not None
+
+
+def _told(sums: Mapping[str, int]) -> dict[str, int]:
+    """An engine's own sums, whose `paid` holds what was wasted; calls at risk it does not count."""
+    return {
+        "tokens": sums["paid_tokens"] - sums["wasted_tokens"],
+        "microusd": sums["paid_microusd"] - sums["wasted_microusd"],
+        **{name: sums[name] for name in sums if not name.startswith("paid_")},
+        "at_risk_attempts": 0,
     }
 
 

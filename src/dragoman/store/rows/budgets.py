@@ -274,18 +274,14 @@ def recount(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
         )
     )
     spent = (
-        sa.select(
-            _USAGE.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.provider, _USAGE.c.client_job_id
-        )
+        sa.select(_USAGE.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.provider, _USAGE.c.client_job_id)
         .add_columns(
             sa.func.sum(_USAGE.c.total_tokens).label("tokens"),
             sa.func.sum(_USAGE.c.microusd).label("microusd"),
         )
         .join(_ATTEMPTS, _ATTEMPTS.c.id == _USAGE.c.attempt_id)
         .where(_ATTEMPTS.c.reserved_tokens > 0)
-        .group_by(
-            _USAGE.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.provider, _USAGE.c.client_job_id
-        )
+        .group_by(_USAGE.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.provider, _USAGE.c.client_job_id)
     )
     held: dict[tuple[str, str, str], Held] = {}
     for statement, of_spent in ((reserved, False), (spent, True)):

@@ -6,7 +6,7 @@ Neither bytes nor fingerprint of a row ever change; acceptance purges the bytes,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.limits import RECONCILE_AGE_SECONDS, SUBMISSION_LEASE_SECONDS
 from dragoman.machines.tables import SUBMISSION
-from dragoman.model.intents import SubmissionDraft
+from dragoman.model.intents import USAGE, SubmissionDraft
 from dragoman.store import leases
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
@@ -187,3 +187,19 @@ def due_for_inquiry(tx: Tx, limit: int, age_seconds: float) -> list[Row]:
         .values(reconcile_at=tx.now + seconds(RECONCILE_AGE_SECONDS))
     )
     return rows
+
+
+def note_usage(tx: Tx, submission_id: str, usage: Mapping[str, int]) -> None:
+    """Write down what the engine says that a job has cost; an event that comes late takes nothing back."""
+    paid = usage.get("paid_tokens", 0)
+    newer = sa.update(_SUBMISSIONS).where(
+        _SUBMISSIONS.c.id == submission_id, _SUBMISSIONS.c.paid_tokens <= paid
+    )
+    tx.touched(newer.values(**usage))
+
+
+def usage_of(tx: Tx, manifest_id: str) -> Mapping[str, int]:
+    """What the engine has said that the ended jobs of a manifest have cost."""
+    sums = [sa.func.coalesce(sa.func.sum(_SUBMISSIONS.c[name]), 0).label(name) for name in USAGE]
+    row = tx.first(sa.select(*sums).where(_SUBMISSIONS.c.manifest_id == manifest_id))
+    return {name: int(getattr(row, name)) for name in USAGE}
