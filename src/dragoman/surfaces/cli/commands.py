@@ -15,7 +15,7 @@ import typer
 from dragoman import __version__
 from dragoman.kernel.errors import DragomanError
 from dragoman.kernel.limits import CANARY_LIMIT_MAX
-from dragoman.surfaces.cli import library_commands, outbox_commands
+from dragoman.surfaces.cli import library_commands, outbox_commands, process_commands
 from dragoman.surfaces.cli.report import COULD_NOT_RUN, INTERRUPTED
 
 Build = Callable[..., Any]
@@ -48,6 +48,7 @@ def build_cli(build_server: Build) -> typer.Typer:
     _add_manifest_commands(cli)
     _add_outcome_commands(cli)
     _add_processes(cli, build_server)
+    process_commands.add_processes(cli, run, build_server)
     library_commands.add_library(cli, run)
     outbox_commands.add(cli, run)
     _add_upkeep(cli)

@@ -21,6 +21,7 @@ from dragoman.store import migrate as migrations
 from dragoman.store.acts import access, examining
 from dragoman.surfaces.cli.report import FAILED
 from dragoman.wiring import queueing
+from dragoman.wiring.draining import retention_due
 from dragoman.wiring.rounds import ROLES, opened
 from dragoman.wiring.services import Services
 from dragoman.wiring.settings import Settings
@@ -29,15 +30,17 @@ _BACKLOG = 2048
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-async def serve(settings: Settings, build: Callable[..., Any], host: str, port: int) -> int:
-    """The HTTP API and all workers, until stopped; prints the first token once."""
+async def serve(
+    settings: Settings, build: Callable[..., Any], host: str, port: int, roles: Sequence[str] = ROLES
+) -> int:
+    """The HTTP API and the workers of these roles, until stopped; prints the first token once."""
     if settings.allow_anonymous_sync and not _is_loopback(host):
         raise SettingsError(
             f"setting allow_anonymous_sync: {host} is no loopback address, and that door spends money",
             place="--host",
         )
     listening = _listen(host, port)
-    async with opened(settings) as services:
+    async with opened(settings, roles=roles) as services:
         token = await _first_token(services)
         if token:
             Console(stderr=True).print(f"first token (shown once): {token}", markup=False, highlight=False)
@@ -161,11 +164,14 @@ async def doctor(settings: Settings, as_json: bool) -> int:
         async with opened(settings, roles=()) as services:
             findings = await services.database.read(examining.findings)
             findings += await _queue_findings(services)
+            due = await retention_due(services)
     except StoreError as error:
-        findings = [{"problem": error.message, "remedy": error.remedy}]
+        findings, due = [{"problem": error.message, "remedy": error.remedy}], {}
     if as_json:
-        print(json.dumps({"findings": findings}, ensure_ascii=False))
+        print(json.dumps({"findings": findings, "retention": due}, ensure_ascii=False))
     else:
+        if due.get("manifests"):
+            print(f"retention: {due['manifests']} manifests are past their time and will be removed")
         for finding in findings:
             print(f"{finding['problem']}\n  {finding['remedy']}")
         print("nothing is wrong" if not findings else f"{len(findings)} findings")
