@@ -33,6 +33,7 @@ def engine_tables(metadata: sa.MetaData) -> SimpleNamespace:
         **memory_tables(metadata),
         **_money(metadata),
         **_flow(metadata),
+        **_delivery(metadata),
     )
 
 
@@ -246,6 +247,11 @@ def _flow(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("code", Word(64)),
             required("updated_at", Instant),
         ),
+    }
+
+
+def _delivery(metadata: sa.MetaData) -> dict[str, sa.Table]:
+    return {
         "gone_endpoints": table(  # a URL that answered 410: its events are dead until a person redrives one
             "gone_endpoints",
             metadata,

@@ -19,6 +19,8 @@ _REQUESTS, _PLAN_STEPS = publishing.publication_requests, publishing.plan_steps
 _EXECUTIONS, _STEPS = publishing.executions, publishing.publication_steps
 _COMMANDS = publishing.publication_commands
 
+_Question = tuple[sa.Column[Any], list[sa.ColumnElement[bool]]]
+
 
 def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
     """The earliest instant at which something of a manifest moves by itself; None where nothing will.
@@ -30,11 +32,19 @@ def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
     manifest = manifests.find(tx, scope, manifest_id)
     if manifest is not None and manifest.paused:
         return None if manifest.control_due_at is None else int(manifest.control_due_at)
-    ids = [manifest_id, *_holders(tx, manifest_id)]
+    questions = _questions(scope, [manifest_id, *_holders(tx, manifest_id)])
+    found = [
+        tx.scalar(sa.select(sa.func.min(column).label("due")).where(*where)) for column, where in questions
+    ]
+    return min((int(due) for due in found if due is not None), default=None)
+
+
+def _questions(scope: Workspace, ids: list[str]) -> list[_Question]:
+    """Every column that holds a due time of these manifests, and the rows in which it counts."""
     job_ids = sa.select(_JOBS.c.id).where(_JOBS.c.workspace == scope.id, _JOBS.c.client_job_id.in_(ids))
     runs = sa.select(_EXECUTIONS.c.id).where(_EXECUTIONS.c.manifest_id.in_(ids))
     submissions = sa.select(_SUBMISSIONS.c.id).where(_SUBMISSIONS.c.manifest_id.in_(ids))
-    questions: list[tuple[sa.Column[Any], list[sa.ColumnElement[bool]]]] = [
+    return [
         (
             _INTENTS.c.next_attempt_at,
             [_INTENTS.c.manifest_id.in_(ids), _INTENTS.c.state.in_(sorted(INTENT.open))],
@@ -81,10 +91,6 @@ def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
             [_COMMANDS.c.execution_id.in_(runs), _COMMANDS.c.state.in_(sorted(COMMAND.open))],
         ),
     ]
-    found = [
-        tx.scalar(sa.select(sa.func.min(column).label("due")).where(*where)) for column, where in questions
-    ]
-    return min((int(due) for due in found if due is not None), default=None)
 
 
 def _holders(tx: Tx, manifest_id: str) -> list[str]:
