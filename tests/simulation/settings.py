@@ -95,6 +95,7 @@ ONE_FILE = Setting(seed=0, shelf="shared", people=("apart", "part"))
 
 _SMALL: Mapping[str, int] = {
     "SHARD_INTENTS": 4,
+    "FIELD_SUM_INTENTS": 2,
     "EXPAND_PER_TRANSACTION": 3,
     "LIST_PAGE": 1,
     "PAIRS_PER_PAGE": 5,

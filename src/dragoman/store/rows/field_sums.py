@@ -11,14 +11,12 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-from dragoman.kernel.limits import SHARD_INTENTS
+from dragoman.kernel.limits import FIELD_SUM_INTENTS, SHARD_INTENTS
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
 _INTENTS, _SUMS, _SHARDS = tables.intents, tables.field_sums, tables.shards
 
-INTENTS = 100
-"""How many intents a row sums up, by their ordinals."""
 NAMES = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review")
 
 
@@ -41,12 +39,12 @@ _OF_SHARDS = sa.select(*_sums(_SHARDS)).where(_SHARDS.c.manifest_id == sa.bindpa
 
 def recount(tx: Tx, manifest_id: str, ordinals: Iterable[int]) -> None:
     """Write the true sums around these intents, of (locked) shards of one manifest."""
-    buckets = sorted({ordinal // INTENTS for ordinal in ordinals})
+    buckets = sorted({ordinal // FIELD_SUM_INTENTS for ordinal in ordinals})
     for bucket in buckets:
-        counted = _counted(tx, _OF_INTENTS, manifest_id, bucket * INTENTS, INTENTS)
+        counted = _counted(tx, _OF_INTENTS, manifest_id, bucket * FIELD_SUM_INTENTS, FIELD_SUM_INTENTS)
         row = {"manifest_id": manifest_id, "bucket": bucket, **counted}
         tx.upsert(_SUMS, row, ("manifest_id", "bucket"), NAMES)
-    per_shard = SHARD_INTENTS // INTENTS
+    per_shard = SHARD_INTENTS // FIELD_SUM_INTENTS
     for shard in sorted({bucket // per_shard for bucket in buckets}):
         counted = _counted(tx, _OF_HUNDREDS, manifest_id, shard * per_shard, per_shard)
         tx.update(_SHARDS, {"manifest_id": manifest_id, "shard": shard}, counted)
@@ -67,9 +65,7 @@ def agree(tx: Tx, manifest_id: str) -> bool:
     )
 
 
-def _counted(
-    tx: Tx, sums: sa.Executable, manifest_id: str, first: int, number: int
-) -> dict[str, int]:
+def _counted(tx: Tx, sums: sa.Executable, manifest_id: str, first: int, number: int) -> dict[str, int]:
     return _named(tx.first(sums, {"manifest": manifest_id, "first": first, "after": first + number}))
 
 
