@@ -32,14 +32,14 @@ def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
     manifest = manifests.find(tx, scope, manifest_id)
     if manifest is not None and manifest.paused:
         return None if manifest.control_due_at is None else int(manifest.control_due_at)
-    questions = _questions(scope, [manifest_id, *_holders(tx, manifest_id)])
+    questions = _questions(tx, scope, [manifest_id, *_holders(tx, manifest_id)])
     found = [
         tx.scalar(sa.select(sa.func.min(column).label("due")).where(*where)) for column, where in questions
     ]
     return min((int(due) for due in found if due is not None), default=None)
 
 
-def _questions(scope: Workspace, ids: list[str]) -> list[_Question]:
+def _questions(tx: Tx, scope: Workspace, ids: list[str]) -> list[_Question]:
     """Every column that holds a due time of these manifests, and the rows in which it counts."""
     job_ids = sa.select(_JOBS.c.id).where(_JOBS.c.workspace == scope.id, _JOBS.c.client_job_id.in_(ids))
     runs = sa.select(_EXECUTIONS.c.id).where(_EXECUTIONS.c.manifest_id.in_(ids))
