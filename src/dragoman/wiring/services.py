@@ -31,7 +31,7 @@ from dragoman.kernel.identity import Chance, SystemChance
 from dragoman.kernel.limits import FIELDS_PER_ITEM_SETTING_MAX
 from dragoman.kernel.offload import Offload, ThreadOffload
 from dragoman.ledger.acting import Ledger
-from dragoman.model.contracts import EngineClient, Queue
+from dragoman.model.contracts import EngineClient, Family, Queue, WebhookTransport
 from dragoman.model.memories import Manner
 from dragoman.model.scopes import Workspace
 from dragoman.store import migrate
@@ -124,27 +124,22 @@ def assemble(
 ) -> Services:
     """Everything above an open database; the simulation hands in its own powers."""
     keeper = Keeper(database, clock, owner or processes.owner())
-    completion = completion or Completion(
-        catalogue.factories(settings, base_url), catalogue.platform(settings)
-    )
+    completion = completion or _completion(settings, base_url)
     woken = woken or waking(settings, database, clock, chance)
-    queue = woken.queue
+    queue, sealer = woken.queue, linking.sealer_of_environment()
     bounds = Bounds(fields_per_item_max=FIELDS_PER_ITEM_SETTING_MAX)
-    sealer = linking.sealer_of_environment()
     acceptance = Acceptance(database, queue, completion, offload, chance, bounds, sealer)
     controls, jobs = Controls(database), Jobs(database)
     engine = linking.engine_of(settings, acceptance, controls, jobs)
     callbacks = Callbacks(database, engine, lambda: linking.callback_secrets(settings), settings.workspace)
     http = HttpTransport(allow_private=settings.private_callbacks)
-    webhook = Webhook(
-        {"local": LocalTransport(callbacks.receive), "http": http, "https": http},
-        linking.secret_reader(settings, sealer),
-        database.now,
-    )
-    publication = PublicationStep({"dry-run:v1": DryRun(), "files:v1": Files(Path, offload)})
-    families = {family.name: family for family in (completion, Submission(engine), webhook, publication)}
-    ledger = Ledger(database, families)
+    local = LocalTransport(callbacks.receive)
+    transports: dict[str, WebhookTransport] = {"local": local, "http": http, "https": http}
+    webhook = Webhook(transports, linking.secret_reader(settings, sealer), database.now)
+    ledger = _ledger(database, offload, completion, Submission(engine), webhook)
     workers = Workers(keeper)
+    frozen = frozen_settings(settings)
+    admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
     return Services(
         settings=settings,
         database=database,
@@ -157,9 +152,7 @@ def assemble(
         waking=woken,
         ledger=ledger,
         engine=engine,
-        admission=Admission(
-            database, frozen_settings(settings), source_of, workers.hint, settings.pairs_max, offload
-        ),
+        admission=admission,
         promotion=Promotion(database, workers.hint),
         steering=Steering(database, ledger, keeper.owner, source_of, workers.hint, offload),
         views=Views(database, source_of, offload),
@@ -171,6 +164,16 @@ def assemble(
         workers=workers,
         closers=[queue.close, completion.close, http.close, engine.close],
     )
+
+
+def _completion(settings: Settings, base_url: str) -> Completion:
+    return Completion(catalogue.factories(settings, base_url), catalogue.platform(settings))
+
+
+def _ledger(database: Database, offload: Offload, *families: Family) -> Ledger:
+    """The ledger over these families and the one that publishes."""
+    publication = PublicationStep({"dry-run:v1": DryRun(), "files:v1": Files(Path, offload)})
+    return Ledger(database, {family.name: family for family in (*families, publication)})
 
 
 def find_sources(
