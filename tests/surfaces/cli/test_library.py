@@ -1,4 +1,4 @@
-"""`dragoman memory` and `dragoman glossary`: what they take in is used, and what they change is asked again."""
+"""`dragoman memory` and `dragoman glossary`: what comes in is used, and what it changes is asked again."""
 
 from __future__ import annotations
 

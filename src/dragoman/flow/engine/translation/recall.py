@@ -185,4 +185,3 @@ def _pages(fields: Sequence[Field], size: int) -> Iterator[tuple[str, Sequence[F
         mine = [field for field in fields if field.target_locale == locale]
         for start in range(0, len(mine), size):
             yield locale, mine[start : start + size]
-
