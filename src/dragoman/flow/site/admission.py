@@ -15,7 +15,8 @@ from typing import Any, TypeVar, cast
 
 from dragoman.content import locales, scoping
 from dragoman.kernel import canonical
-from dragoman.kernel.errors import CallerError, LocaleError, SourceError
+from dragoman.kernel.errors import CallerError, DragomanError, LocaleError, SourceError
+from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import (
     CANARY_LIMIT_MAX,
     DOCUMENT_REF_CHARS_MAX,
@@ -32,6 +33,8 @@ from dragoman.store.acts import admitting
 from dragoman.store.database import Database
 
 T = TypeVar("T")
+
+_log = logger(__name__)
 
 _FIELDS = frozenset(
     ("request_id", "project", "pairs", "mode", "publish", "partial", "on_unknown", "provider", "tone")
@@ -208,7 +211,10 @@ class Admission:
             canary_limit=canary_limit,
         )
         admitted = await self._database.run(admitting.admit_manifest, draft)
-        await self._wake()
+        try:
+            await self._wake()
+        except DragomanError as error:  # the sweep finds it; status tells how long it has been due
+            _log.warning("nobody could be woken", manifest=admitted.manifest_id, code=error.code)
         return admitted
 
     async def _ask(self, question: Callable[[], T]) -> T:

@@ -1,0 +1,122 @@
+"""Nothing hangs on a hint, a process or a first try: what is durable is found, and tried by the rule."""
+
+from __future__ import annotations
+
+import asyncio
+
+import sqlalchemy as sa
+
+from dragoman.kernel.errors import QueueError
+from dragoman.kernel.limits import RETRIES_PER_GENERATION
+from dragoman.model.effects import Answer
+from dragoman.store.acts import expanding
+from dragoman.store.schema import effects
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Row, Tx
+from tests.doubles.engines import event
+from tests.flow.site.stage import catalogue, stage
+from tests.flow.site.test_pausing import UNREACHED, make_resending_due
+
+PAIRS = [("a.json", "de"), ("a.json", "fr")]
+DOCUMENTS = {"a.json": catalogue(hello="Hello")}
+
+
+def submission_row(tx: Tx) -> Row:
+    """The only submission."""
+    (row,) = tx.all(sa.select(tables.submissions))
+    return row
+
+
+def history_of(tx: Tx) -> list[str]:
+    """Every action on record, in order."""
+    return [row.action for row in tx.all(sa.select(effects.history.c.action).order_by(effects.history.c.at))]
+
+
+def test_a_wake_up_that_is_lost_or_fails_loses_no_manifest(database_url: str) -> None:
+    """[M-082, M-083, M-084, M-198] it is answered as durable, and whoever looks next finds it due."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+
+            async def fail() -> None:
+                raise QueueError("nobody can be woken")
+
+            site.admission._wake = fail
+            admitted = await site.admit(PAIRS)
+            assert admitted.how == "created"
+            await site.step_all()
+            [body] = site.engine.submissions()
+            await site.deliver(event(body, "job-1"))
+            assert await site.counts(admitted.manifest_id) == {"completed": 2}
+            assert "wait" not in await site.database.read(history_of), "no attempt was spent on it"
+
+    asyncio.run(play())
+
+
+def test_two_wake_ups_at_once_are_one_claim(database_url: str) -> None:
+    """[M-079, M-081] the lease decides; who comes second leaves."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            await site.admit(PAIRS)
+            claims = [
+                site.database.run(expanding.claim_enumerating_manifest, f"host/boot/{number}/1")
+                for number in range(6)
+            ]
+            found = [claimed for claimed in await asyncio.gather(*claims) if claimed is not None]
+            assert len(found) == 1
+
+    asyncio.run(play())
+
+
+def test_a_request_id_means_the_same_after_a_restart(database_url: str) -> None:
+    """[M-118, M-337] T10, F7: another process, another connection, the same manifest; equal posts at once."""
+
+    async def ask(times: int) -> set[tuple[str, int]]:
+        async with stage(database_url, DOCUMENTS) as site:
+            answers = await asyncio.gather(*(site.admit(PAIRS) for _ in range(times)))
+            return {(answer.manifest_id, answer.total) for answer in answers}
+
+    first = asyncio.run(ask(20))
+    assert len(first) == 1
+    assert asyncio.run(ask(50)) == first
+
+
+def test_automatic_tries_are_five_each_later_than_the_last(database_url: str) -> None:
+    """[M-194, M-195, M-197] min(30·2^(n−1), 3600) seconds and a little more; every try stays on record."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            site.engine.weather = [UNREACHED] * RETRIES_PER_GENERATION
+            manifest = (await site.admit(PAIRS)).manifest_id
+            await site.step_all()
+            for attempt in range(1, RETRIES_PER_GENERATION):
+                row = await site.database.read(submission_row)
+                waits = (row.next_attempt_at - row.updated_at) / 1_000_000
+                least = min(30 * 2 ** (attempt - 1), 3600)
+                assert (row.state, row.attempt_count) == ("retry_wait", attempt)
+                assert least <= waits <= 2 * least
+                await site.database.run(make_resending_due)
+                assert await site.submitting.resend_step() == 1
+            assert await site.counts(manifest) == {"failed": 2}
+            [failure, _] = (await site.views.failures("default", manifest))["items"]
+            assert (failure["code"], failure["retryable"]) == ("backend_unavailable", True)
+            assert len(site.engine.bodies) == RETRIES_PER_GENERATION
+            assert len(set(site.engine.bodies)) == 1, "the same bytes each time"
+
+    asyncio.run(play())
+
+
+def test_an_engine_that_names_a_time_is_not_asked_before_it(database_url: str) -> None:
+    """[M-195] Retry-After goes before the rule where it is later."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            busy = Answer("REJECTED", status=429, code="backend_rate_limited", retry_after_seconds=500.0)
+            site.engine.weather = [busy]
+            await site.admit(PAIRS)
+            await site.step_all()
+            row = await site.database.read(submission_row)
+            assert row.next_attempt_at - row.updated_at >= 500_000_000
+
+    asyncio.run(play())
