@@ -82,7 +82,8 @@ def test_names_are_checked_at_admission_and_silence_is_an_empty_list(sqlite_url:
                 with pytest.raises(CallerError) as refused:
                     await admit(site, **scope)
                 assert (refused.value.code, refused.value.place) == (code, place)
-            for more in ({"pairs": [], "scope": {}}, {}):
+            neither_nor_both: tuple[dict[str, Any], ...] = ({"pairs": [], "scope": {}}, {})
+            for more in neither_nor_both:
                 with pytest.raises(CallerError):
                     await site.admission.admit(CALLER, {"request_id": "r-1", **more})
             excluded = await admit(
@@ -104,12 +105,11 @@ def test_a_scope_that_yields_nothing_is_completed(database_url: str) -> None:
 
     async def play() -> None:
         async with stage(database_url, site_of()) as site:
-            for number, scope in enumerate(
-                (
-                    {"collections": ["posts"], "exclude_collections": ["posts"]},
-                    {"collections": ["posts"], "locales": ["en"]},
-                )
-            ):
+            scopes: tuple[dict[str, Any], ...] = (
+                {"collections": ["posts"], "exclude_collections": ["posts"]},
+                {"collections": ["posts"], "locales": ["en"]},
+            )
+            for number, scope in enumerate(scopes):
                 admitted = await admit(site, f"r-{number}", **scope)
                 await enumerate_all(site)
                 status = await site.views.status("default", admitted.manifest_id)
@@ -140,7 +140,7 @@ def test_enumeration_killed_after_every_page_leaves_no_gap_and_no_double(databas
                         raise Died
                 return answer
 
-            site.database.run = run  # type: ignore[method-assign]
+            site.database.run = run  # type: ignore[assignment]
             for _ in range(20):
                 left = 0
                 try:
@@ -288,7 +288,7 @@ def test_a_document_that_comes_while_the_walk_ends_is_met(sqlite_url: str) -> No
                     site.source.documents["posts/0999.json"] = catalogue(text="Late")
                 return listing(*asked)
 
-            site.source.list = grown  # type: ignore[method-assign]
+            site.source.list = grown  # type: ignore[assignment]
             await enumerate_all(site)
             assert await site.database.read(intent_count, admitted.manifest_id) == 8
 
@@ -365,7 +365,7 @@ def test_pause_and_cancel_stop_the_walk(database_url: str) -> None:
                 return listing(*asked)
 
             raise_flag = asyncio.Event()
-            site.source.list = seen  # type: ignore[method-assign]
+            site.source.list = seen  # type: ignore[assignment]
             real = site.database.run
 
             async def run(act: Any, *args: Any) -> Any:
@@ -374,7 +374,7 @@ def test_pause_and_cancel_stop_the_walk(database_url: str) -> None:
                     await real(pause, admitted.manifest_id, True)
                 return await real(act, *args)
 
-            site.database.run = run  # type: ignore[method-assign]
+            site.database.run = run  # type: ignore[assignment]
             await enumerate_all(site)
             assert await site.database.read(intent_count, admitted.manifest_id) == 8
             row = await site.database.read(manifest_row, admitted.manifest_id)
@@ -447,7 +447,7 @@ def test_a_hundred_locales_make_no_transaction_of_more_than_a_hundred_intents(sq
                         raise Died
                 return answer
 
-            site.database.run = run  # type: ignore[method-assign]
+            site.database.run = run  # type: ignore[assignment]
             with pytest.raises(Died):
                 await site.enumeration.step()
             await real(leasing.free_gone_owners, [site.keeper.owner])
