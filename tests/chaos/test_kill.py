@@ -56,7 +56,7 @@ def test_killed_once_and_run_again_gives_the_same_files(database_url: str, tmp_p
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("priced", [False, True], ids=["unpriced", "priced"])
 def test_killed_again_and_again_it_still_ends_honestly(sqlite_url: str, tmp_path: Path, priced: bool) -> None:
-    """[E-086, J-082] F1: unpriced it ends the same; priced, what nobody knows is held until somebody decides."""
+    """[E-086, J-082] F1: unpriced it ends the same; priced, what nobody knows is held for a person."""
     with provider(tmp_path / "provider", SCRIPT) as hired:
         project = Project(tmp_path / "work", sqlite_url, hired.url, DOCUMENTS, priced=priced)
         project.make()
