@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from dragoman.store.acts import expanding
+from dragoman.store.acts import converging, expanding
 from dragoman.store.rows import claims, executions, jobs, outbox, requests, submissions
-from dragoman.store.schema import engine, publishing, site
+from dragoman.store.schema import convergence, engine, publishing, site
 from dragoman.store.transaction import Tx
 from tests.doubles.databases import opened
 from tests.doubles.filler import Values, filling
@@ -82,7 +82,17 @@ CLAIMS = {
         site.submissions,
         {"state": mostly("accepted", "accepted"), "reconcile_at": seldom(int), "body": lambda n: b"{}"},
         submissions.due_for_inquiry,
-        (20,),
+        (20, 60),
+    ),
+    "runs": Claim(
+        convergence.runs,
+        {
+            "state": mostly("looking", "complete"),
+            "next_attempt_at": seldom(int),
+            "open_key": lambda n: None,
+        },
+        converging.claim_run,
+        ("ada",),
     ),
     "jobs": Claim(
         engine.jobs,

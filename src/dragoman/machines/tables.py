@@ -372,7 +372,26 @@ COMMAND = Machine(
     },
 )
 
+RUN = Machine(
+    name="run",
+    initial="looking",
+    terminal=frozenset({"complete", "stalled", "canceled", "failed"}),
+    table=(
+        ("looking", "begin_pass", "passing"),
+        ("looking", "complete", "complete"),
+        ("looking", "stall", "stalled"),
+        ("looking", "cancel", "canceled"),
+        ("looking", "fail", "failed"),
+        ("passing", "end_pass", "looking"),
+        ("passing", "fail", "failed"),
+    ),
+    movers={
+        "looking": f"any site worker, once due: it reads what is wanted; {_SWEEP}",
+        "passing": f"any site worker, once the pass's manifest has ended; {_SWEEP}",
+    },
+)
+
 ALL: tuple[Machine, ...] = (
     MANIFEST, INTENT, SUBMISSION, JOB, FIELD, CALL, EFFECT, ATTEMPT, WORK, OUTBOX, RECEIPT, REQUEST,
-    EXECUTION, STEP, COMMAND,
+    EXECUTION, STEP, COMMAND, RUN,
 )  # fmt: skip

@@ -13,6 +13,7 @@ from dragoman.store.portable import NAMES
 from dragoman.store.tables_effects import effects_tables
 from dragoman.store.tables_engine import engine_tables
 from dragoman.store.tables_publishing import publishing_tables
+from dragoman.store.tables_runs import run_tables
 from dragoman.store.tables_site import site_tables
 
 metadata = sa.MetaData(naming_convention=NAMES)
@@ -21,3 +22,4 @@ site = site_tables(metadata)
 engine = engine_tables(metadata)
 effects = effects_tables(metadata)
 publishing = publishing_tables(metadata)
+convergence = run_tables(metadata)

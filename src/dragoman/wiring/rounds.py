@@ -103,6 +103,7 @@ def _site_loops(services: Services) -> list[Loop]:
             min(limits.RECONCILE_POLL_SECONDS, age_seconds),
             woken=False,
         ),
+        Loop("convergence", services.convergence.step),
         Loop("steering", services.steering.telling_step),
         Loop("pairs", services.steering.free_pairs_step),
     ]

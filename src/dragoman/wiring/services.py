@@ -21,6 +21,7 @@ from dragoman.flow.engine.controls import Controls
 from dragoman.flow.engine.jobs import Jobs
 from dragoman.flow.site.admission import Admission, Caller
 from dragoman.flow.site.callbacks import Callbacks
+from dragoman.flow.site.convergence import Convergence
 from dragoman.flow.site.estimate import Estimating
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.steering import Steering
@@ -38,7 +39,7 @@ from dragoman.store import migrate
 from dragoman.store.acts import remembering
 from dragoman.store.database import Database
 from dragoman.store.servers import Options
-from dragoman.wiring import catalogue, linking
+from dragoman.wiring import catalogue, converging, linking
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
 from dragoman.wiring.sourcing import frozen_source, source_of
@@ -65,6 +66,7 @@ class Services:
     steering: Steering
     views: Views
     estimating: Estimating
+    convergence: Convergence
     callbacks: Callbacks
     acceptance: Acceptance
     controls: Controls
@@ -140,6 +142,7 @@ def assemble(
     workers = Workers(keeper)
     frozen = frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
+    estimating = Estimating(database, source_of, catalogue.formats(), completion, offload)
     return Services(
         settings=settings,
         database=database,
@@ -156,7 +159,13 @@ def assemble(
         promotion=Promotion(database, workers.hint),
         steering=Steering(database, ledger, keeper.owner, source_of, workers.hint, offload),
         views=Views(database, source_of, offload),
-        estimating=Estimating(database, source_of, catalogue.formats(), completion, offload),
+        estimating=estimating,
+        convergence=Convergence(
+            database,
+            keeper,
+            converging.of(settings, offload, find_sources, estimating, admission),
+            workers.hint,
+        ),
         callbacks=callbacks,
         acceptance=acceptance,
         controls=controls,

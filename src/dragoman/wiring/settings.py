@@ -100,6 +100,8 @@ class ProjectSettings(BaseModel):
     token_variable: str = ""
     """Name of the environment variable that holds the source's bearer token: a reference, never the token."""
     source_locale: str = ""
+    on_push: bool = False
+    """Whether a push starts a run of convergence."""
     collections: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Of a source `files`: names of collections, each with its globs from the root."""
     memory: MemorySettings = MemorySettings()

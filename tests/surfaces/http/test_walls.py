@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 
-from dragoman.store.acts import access, viewing
+from dragoman.model.runs import RunDraft
+from dragoman.store.acts import access, converging, viewing
 from dragoman.store.sessions import Session
 from tests.surfaces.http.house import House, served
 from tests.surfaces.http.test_outbox import add_events
 
 UNKNOWN_ID = "0199d3f0-4a1b-7c55-9c1e-3a7f6f2b8d10"
 OPEN_TO_ALL = {"/healthz", "/readyz", "/v1/callbacks/submission"}
-NAMED_BY_CALLERS = {"client_job_id"}
+NAMED_BY_CALLERS = {"client_job_id", "project"}
 """Ids that a workspace gives itself: the same name in another workspace is another thing."""
 
 
@@ -91,11 +92,15 @@ async def things_of(house: House, workspace: str) -> dict[str, str]:
     asked = {"sourceLang": "en", "targetLang": "fr", "fields": {"title": "Hello"}}
     job = await house.client.post(f"/v1/workspaces/{workspace}/jobs/translate", json=asked, headers=token)
     (event,) = await house.services.database.run(add_events, workspace, 1)
+    draft = RunDraft(workspace, "docs", "ada", "manual", "", {})
+    run = await house.services.database.run(converging.start_run, draft)
     return {
         "manifest_id": await house.admit(token),
         "job_id": str(job.json()["job_id"]),
         "delivery_id": event,
         "client_job_id": "theirs",
+        "project": "docs",
+        "run_id": run.run_id,
     }
 
 

@@ -159,6 +159,7 @@ class Admission:
         resume_key: str = "",
         chosen: Mapping[str, Any] | None = None,
         canary_limit: int = 0,
+        push_id: str = "",
     ) -> Admitted:
         """Admit canonical pairs under frozen settings; wakes a worker after the commit.
 
@@ -171,7 +172,7 @@ class Admission:
         if foreign:
             raise CallerError(f"{caller.actor} may not edit {foreign[0]}", "forbidden", place=foreign[0])
         return await self._persist(
-            caller, project, request_id, settings, chosen, pairs, resume_key, canary_limit
+            caller, project, request_id, settings, chosen, pairs, resume_key, canary_limit, push_id=push_id
         )
 
     async def _persist(
@@ -185,6 +186,7 @@ class Admission:
         resume_key: str = "",
         canary_limit: int = 0,
         walk: Walk | None = None,
+        push_id: str = "",
     ) -> Admitted:
         settings = {**settings, "project": project}
         frozen = canonical.encode(dict(settings)).decode("utf-8")
@@ -207,6 +209,7 @@ class Admission:
             settings=frozen,
             pairs=tuple(pairs),
             resume_key=resume_key,
+            push_id=push_id,
             scope=walk.text if walk else "",
             canary_limit=canary_limit,
         )

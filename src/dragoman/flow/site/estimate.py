@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 from dragoman.content import documents, prompting, sameness, selection, submissions
+from dragoman.content.basis import Basis
 from dragoman.kernel.errors import DragomanError, LocaleError
 from dragoman.kernel.limits import BATCH_SIZE, ITEMS_PER_SUBMISSION
 from dragoman.kernel.offload import Offload
@@ -20,9 +22,9 @@ from dragoman.model.contracts import Expects, Format, Provider, Providers, Sourc
 from dragoman.model.documents import Block, Document
 from dragoman.model.intents import Mode
 from dragoman.model.jobs import Field, JobOptions, NewField, Submission, SubmittedField, SubmittedItem
-from dragoman.model.memories import Known, Place
+from dragoman.model.memories import Known, Place, Shelf
 from dragoman.model.scopes import Workspace
-from dragoman.store.acts import estimating
+from dragoman.store.acts import estimating, remembering
 from dragoman.store.database import Database
 
 _MICRO = 1_000_000
@@ -69,9 +71,12 @@ class Estimating:
         sums: dict[str, Counter[str]] = {locale: Counter() for _, locale in pairs}
         unsupported = {locale: refused for locale in sums if (refused := _refusal(provider, locale))}
         unreadable: dict[str, DragomanError] = {}
+        shelf = Shelf(project, str(settings["source_locale"]))
+        library = await self._database.read(remembering.library, scope, shelf, sorted(sums))
+        basis = Basis({**settings, "project": project}, library)
         for page in _pages(sorted(pairs)):
             known = await self._database.read(estimating.known_entries, scope, project, page)
-            read = await self._offload.call(self._read, settings, page, known, unreadable)
+            read = await self._offload.call(self._read, settings, page, known, basis, unreadable)
             for locale in sorted({one.locale for one in read}):
                 items = [one for one in read if one.locale == locale]
                 fields = await self._offload.call(_fields, settings, items)
@@ -104,6 +109,7 @@ class Estimating:
         settings: Mapping[str, Any],
         pairs: Sequence[tuple[str, str]],
         known: Mapping[tuple[str, str], Mapping[str, Any]],
+        basis: Basis,
         unreadable: dict[str, DragomanError],
     ) -> list[_Read]:
         """The texts that each pair would be asked for; what cannot be read is put down and left out."""
@@ -119,7 +125,8 @@ class Estimating:
                 form, text = opened[document]
                 target = self._target(source, form, document, locale)
                 mode = cast(Mode, settings.get("mode") or "missing")
-                chosen = selection.select(mode, form.whole, text, target, known.get((document, locale), {}))
+                entries = known.get((document, locale), {})
+                chosen = selection.select(mode, form.whole, text, target, entries, partial(basis.of, locale))
                 found.append(_Read(document, locale, chosen.blocks))
             except DragomanError as error:
                 unreadable[document] = error

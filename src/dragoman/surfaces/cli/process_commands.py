@@ -1,4 +1,4 @@
-"""The commands `dragoman run` and `dragoman api`: what they are called and take, and no more."""
+"""The commands `dragoman run`, `dragoman up` and `dragoman api`: their names and what they take."""
 
 from __future__ import annotations
 
@@ -34,6 +34,28 @@ def add_processes(cli: typer.Typer, run: Run, build_server: Build) -> None:
 
         run(
             lambda settings: draining.drain(settings, role or [], time_budget, max_manifests, as_json),
+            as_json,
+            database_url=db,
+        )
+
+    @cli.command()
+    def up(
+        to: Annotated[
+            list[str] | None, typer.Option("--to", help="Target locales; `locales` when absent.")
+        ] = None,
+        provider: Annotated[str, typer.Option(help="As in translate; `provider` when absent.")] = "",
+        push_id: Annotated[
+            str, typer.Option(help="The push that this is for: the same one again joins the same run.")
+        ] = "",
+        db: Database = "",
+        as_json: AsJson = False,
+    ) -> None:
+        """Bring the project of dragoman.toml up to date: pass after pass, until nothing is wanted."""
+        from dragoman.surfaces.cli import converging
+
+        locales = tuple(one.strip() for chosen in to or () for one in chosen.split(",") if one.strip())
+        run(
+            lambda settings: converging.up(settings, locales, provider, push_id, as_json),
             as_json,
             database_url=db,
         )

@@ -17,6 +17,7 @@ from dragoman.surfaces.http import (
     outbox_routes,
     publication_routes,
     quarantine_routes,
+    run_routes,
     stream_routes,
     sync_routes,
 )
@@ -53,6 +54,7 @@ def _app(new_id: Callable[[], str]) -> FastAPI:
     app.include_router(manifest_routes.router)
     app.include_router(stream_routes.router)
     app.include_router(publication_routes.router)
+    app.include_router(run_routes.router)
     app.include_router(job_routes.router, prefix=V1)
     app.include_router(job_routes.router, prefix=SEED_V1, include_in_schema=False)
     app.include_router(sync_routes.router, prefix=V1)

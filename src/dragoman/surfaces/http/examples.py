@@ -233,3 +233,33 @@ ESTIMATE = {
     "total": _ESTIMATED,
     "unreadable": [],
 }
+_RUN_URL = f"/v1/workspaces/default/projects/docs/runs/{EXAMPLE_ID}"
+RUN_REQUEST = {"trigger": "push", "push_id": "3f1c2a9"}
+RUN_STARTED = {"run_id": EXAMPLE_ID, "joined": False, "status_url": _RUN_URL}
+RUN_STATUS: dict[str, Any] = {
+    "run_id": EXAMPLE_ID,
+    "project": "docs",
+    "trigger": "push",
+    "push_id": "3f1c2a9",
+    "state": "complete",
+    "passes": [
+        {
+            "manifest_id": EXAMPLE_ID,
+            "wanted": 12,
+            "completed": 2,
+            "failed": 0,
+            "canceled": 0,
+            "via_memory": 4,
+            "via_ai": 8,
+            "tokens": 980,
+            "microusd": 213,
+            "wasted_microusd": 0,
+            "at_risk_microusd": 0,
+        }
+    ],
+    "fields": {"done": 12, "via_memory": 4, "via_ai": 8},
+    "cost": {"paid_tokens": 980, "paid_usd": 0.000213, "wasted_usd": 0.0, "at_risk_usd": 0.0},
+    "created_at": _MOMENT,
+    "ended_at": _MOMENT,
+    "last_error": None,
+}

@@ -75,7 +75,7 @@ async def create_manifest(
     _name(asked, idempotency_key)
     if asked.get("mode") == "force":
         require(identity, "manifests:force")
-    await _refuse_unworked(services)
+    await refuse_unworked(services)
     admitted = await services.admission.admit(Caller(workspace, identity.actor), asked)
     return _admitted(workspace, admitted)
 
@@ -231,7 +231,7 @@ async def promote_manifest(
 ) -> JSONResponse:
     """Go on with the pairs that a canary left out, in a second manifest; the same one however often asked."""
     await see_manifest(services, identity, manifest_id)
-    await _refuse_unworked(services)
+    await refuse_unworked(services)
     may_force = "manifests:force" in identity.capabilities
     return _admitted(
         workspace, await services.promotion.promote(workspace, manifest_id, identity.actor, may_force)
@@ -284,7 +284,8 @@ def _name(asked: dict[str, Any], idempotency_key: str | None) -> None:
         )
 
 
-async def _refuse_unworked(services: Services) -> None:
+async def refuse_unworked(services: Services) -> None:
+    """Raise `OutsideError` where nothing new is taken: by a setting, or since nobody would work it."""
     if services.settings.admission == "closed":
         raise OutsideError("admission is closed by a setting", "admission_closed")
     if not await services.database.read(readiness.worker_seen):

@@ -394,7 +394,38 @@ class Readiness(_Answer):
     warnings: list[Trouble]
 
 
+class RunRequest(_Request):
+    """Why a project is to be brought up to date. The same `push_id` again joins the same run."""
+
+    trigger: Literal["manual", "push", "up"] = "manual"
+    push_id: str | None = Field(None, min_length=1, max_length=255)
+
+
+class RunStarted(_Answer):
+    """The run, begun now or joined."""
+
+    run_id: Uuid
+    joined: bool
+    status_url: str
+
+
+class RunStatus(_Answer):
+    """A run as it stands: its passes in order, what came from memory and from AI, money."""
+
+    run_id: Uuid
+    project: str
+    trigger: Literal["manual", "push", "up"]
+    push_id: str | None
+    state: Literal["looking", "passing", "complete", "stalled", "canceled", "failed"]
+    passes: list[dict[str, Any]]
+    fields: dict[str, int]
+    cost: dict[str, float]
+    created_at: Moment
+    ended_at: Moment | None
+    last_error: str | None = None
+
+
 REQUESTS: tuple[type[BaseModel], ...] = (
-    ManifestRequest, Chosen, BulkRequest, TranslateRequest, ControlRequest, Event,
+    ManifestRequest, Chosen, BulkRequest, TranslateRequest, ControlRequest, Event, RunRequest,
 )  # fmt: skip
 """What is read from bodies: FastAPI does not see these in any signature, so the contract adds them itself."""

@@ -1,4 +1,4 @@
-"""The first schema: outbox to submission_intents."""
+"""The first schema: outbox to snapshots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: outbox to submission_intents."""
+    """The first schema: outbox to snapshots."""
     _outbox()
     _pauses()
     _plan_steps()
@@ -26,9 +26,9 @@ def upgrade() -> None:
     _receipts()
     _reconciliations()
     _results()
+    _runs()
     _shards()
     _snapshots()
-    _submission_intents()
 
 
 def _outbox() -> None:
@@ -291,6 +291,41 @@ def _results() -> None:
     )
 
 
+def _runs() -> None:
+    steps.create_table(
+        "runs",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("actor", Word(128), nullable=False),
+        sa.Column("trigger_kind", Word(16), nullable=False),
+        sa.Column("push_id", Word(255)),
+        sa.Column("state", Word(32), nullable=False),
+        sa.Column("open_key", Hash),
+        sa.Column("asked", LongText, nullable=False),
+        sa.Column("passes", LongText, nullable=False),
+        sa.Column("manifest_id", Id),
+        sa.Column("next_attempt_at", Instant),
+        sa.Column("error_code", Word(64)),
+        sa.Column("error_message", Word(500)),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.Column("ended_at", Instant),
+        sa.Column("lease_owner", Word(160)),
+        sa.Column("lease_expires_at", Instant),
+        sa.Column("fence", Count, nullable=False, server_default="0"),
+        sa.CheckConstraint(
+            "state IN ('canceled', 'complete', 'failed', 'looking', 'passing', 'stalled')",
+            name=steps.f("ck_runs_state_known"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_runs")),
+        sa.UniqueConstraint("open_key", name=steps.f("uq_runs_open_key")),
+    )
+    steps.create_index("ix_runs_claim", "runs", ["next_attempt_at"])
+    steps.create_index("ix_runs_push", "runs", ["workspace", "project", "push_id"])
+    steps.create_index("ix_runs_stale", "runs", ["lease_expires_at"])
+
+
 def _shards() -> None:
     steps.create_table(
         "shards",
@@ -347,20 +382,3 @@ def _snapshots() -> None:
         sa.CheckConstraint("existed IN (0, 1)", name=steps.f("ck_snapshots_existed_flag")),
         sa.PrimaryKeyConstraint("step_key", name=steps.f("pk_snapshots")),
     )
-
-
-def _submission_intents() -> None:
-    steps.create_table(
-        "submission_intents",
-        sa.Column("submission_id", Id, nullable=False),
-        sa.Column("intent_id", Id, nullable=False),
-        sa.Column("part", Count, nullable=False, autoincrement=False),
-        sa.Column("parts", Count, nullable=False),
-        sa.Column("generation", Count, nullable=False),
-        sa.Column("ref", Word(128), nullable=False),
-        sa.Column("fields_hash", Hash, nullable=False),
-        sa.Column("settled_at", Instant),
-        sa.PrimaryKeyConstraint("submission_id", "intent_id", "part", name=steps.f("pk_submission_intents")),
-        clustered=True,
-    )
-    steps.create_index("ix_submission_intents_intent", "submission_intents", ["intent_id", "generation"])

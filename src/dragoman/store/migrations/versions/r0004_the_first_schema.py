@@ -1,4 +1,4 @@
-"""The first schema: submissions to workspaces."""
+"""The first schema: submission_intents to workspaces."""
 
 from __future__ import annotations
 
@@ -14,13 +14,31 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: submissions to workspaces."""
+    """The first schema: submission_intents to workspaces."""
+    _submission_intents()
     _submissions()
     _terms()
     _tokens()
     _trials()
     _workers()
     _workspaces()
+
+
+def _submission_intents() -> None:
+    steps.create_table(
+        "submission_intents",
+        sa.Column("submission_id", Id, nullable=False),
+        sa.Column("intent_id", Id, nullable=False),
+        sa.Column("part", Count, nullable=False, autoincrement=False),
+        sa.Column("parts", Count, nullable=False),
+        sa.Column("generation", Count, nullable=False),
+        sa.Column("ref", Word(128), nullable=False),
+        sa.Column("fields_hash", Hash, nullable=False),
+        sa.Column("settled_at", Instant),
+        sa.PrimaryKeyConstraint("submission_id", "intent_id", "part", name=steps.f("pk_submission_intents")),
+        clustered=True,
+    )
+    steps.create_index("ix_submission_intents_intent", "submission_intents", ["intent_id", "generation"])
 
 
 def _submissions() -> None:
