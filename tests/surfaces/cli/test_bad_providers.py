@@ -200,7 +200,8 @@ def test_an_account_without_money_waits(tree: Desk) -> None:
 def test_a_locale_that_the_provider_does_not_know_fails_before_any_call(tree: Desk) -> None:
     with answering() as server:
         tree.configure(
-            f'[providers.hired]\nprotocol = "chat"\nbase_url = "{server.url}"\nlocales = ["en", "fr", "zh"]\n'
+            f'[providers.hired]\nprotocol = "chat"\nbase_url = "{server.url}"\nmodel = "m"\n'
+            'locales = ["en", "fr", "zh"]\n'
         )
         told = tree.translate("a.json", "--to", "fr,zh-Hant", "--provider", "hired")
         assert (told.code, told.object["outputs"]) == (3, ["a.fr.json"])

@@ -107,9 +107,10 @@ def parse(text: str, first_line: int = 1) -> Node | None:
         return _Reading(text).root()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line if error.problem_mark else 0
-        raise DocumentError(
-            f"this is not YAML: {error.problem or error.context}", first_line + line
-        ) from error
+        problem = str(error.problem or error.context)
+        deep = "nesting depth" in problem  # libyaml's own bound
+        why = "this YAML is nested too deeply" if deep else f"this is not YAML: {problem}"
+        raise DocumentError(why, first_line + line) from error
     except yaml.reader.ReaderError as error:
         line = line_at(text, min(error.position, len(text))) - 1
         raise DocumentError(f"this is not YAML: {error.reason}", first_line + line) from error
