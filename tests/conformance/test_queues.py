@@ -64,7 +64,7 @@ def test_what_is_enqueued_is_handed_over(make: Callable[[], Queue]) -> None:
 
 
 def test_what_is_enqueued_is_handed_over_in_order() -> None:
-    """[J-023, J-024] By the memory queue; no queue on a server promises it, and the database's order leads."""
+    """[J-023, J-024] By the memory queue; no queue on a server promises it: the database's order leads."""
 
     async def story() -> None:
         queue = MemoryQueue()

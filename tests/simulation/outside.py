@@ -11,9 +11,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from dragoman.families.submission import LocalEngine
 from dragoman.model.completions import ProviderAnswer
-from dragoman.model.contracts import Family
+from dragoman.model.contracts import EngineClient, Family
 from dragoman.model.effects import Answer, Idempotency, Outgoing
 from dragoman.providers.rehearsal import Call, RehearsalProvider
 from tests.simulation.faults import CALL, Kind
@@ -115,7 +114,7 @@ def _lost() -> Answer:
 class EngineFace:
     """The engine as reconciliation asks it."""
 
-    def __init__(self, rules: Rules, process: Process, engine: LocalEngine) -> None:
+    def __init__(self, rules: Rules, process: Process, engine: EngineClient) -> None:
         self._rules = rules
         self._process = process
         self._engine = engine

@@ -227,7 +227,7 @@ RETENTION_POLL_SECONDS = 3600
 DRAIN_MANIFESTS_SEEN = 1_000  # that one `dragoman run` keeps count of
 RETENTION_MANIFESTS_PER_RUN = 100
 RETENTION_PAGE = 100  # rows looked at in one step of a walk
-RETENTION_PART = 100  # intents, executions, submissions … removed in one transaction, each with what is its own
+RETENTION_PART = 100  # intents, executions, submissions … removed in one transaction, each with its own rows
 
 # canonical JSON
 JSON_DEPTH_MAX = 64

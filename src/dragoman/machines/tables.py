@@ -57,8 +57,8 @@ INTENT = Machine(
     ),
     reopens=(("failed", "retry", "pending"),),
     movers={
-        "pending": "preparation, once due; parked for a pair, the end of the other intent makes it due; held, "
-        "the enumerator once its canary's sample is stored",
+        "pending": "preparation, once due; parked for a pair, the end of the other intent makes it due; "
+        "held, the enumerator once its canary's sample is stored",
         "preparing": f"the holder of its shard's lease; {_SWEEP} and it returns to pending",
         "prepared": "the holder of its shard's lease groups it into a submission; any later holder may",
         "queued": "the engine's callback, or reconciliation when the callback is lost",

@@ -178,8 +178,9 @@ class CallPlan:
 class OpenCall:
     """A call that is not closed, and what is known of its effect; without an effect it is only planned.
 
-    `attempt` is the newest attempt's id, '' where none was made, `reference` the provider's for it. `answer` holds the bytes that nobody has
-    judged yet. `failure`, `message` and `status` are what the newest attempt came to.
+    `attempt` is the newest attempt's id, '' where none was made, `reference` the provider's for it. `answer`
+    holds the bytes that nobody has judged yet. `failure`, `message` and `status` are what the newest attempt
+    came to.
     """
 
     plan: CallPlan

@@ -111,7 +111,9 @@ def bounds(settings: Settings) -> Mapping[str, budgets.Bounds]:
 def rates(settings: Settings) -> Mapping[str, Rates]:
     """How each provider's account may be called by this process, by the settings."""
     return {
-        name: Rates(chosen.requests_per_second, chosen.tokens_per_minute, chosen.calls_at_once)
+        name: Rates(
+            language_models.requests_per_second(chosen), chosen.tokens_per_minute, chosen.calls_at_once
+        )
         for name, chosen in provider_settings(settings).items()
     }
 

@@ -163,7 +163,7 @@ async def waits_seconds(post: Post, outbox_id: str) -> float:
 
 
 def test_after_its_window_an_event_is_dead_and_a_person_can_revive_it(database_url: str) -> None:
-    """[M-238, M-246, M-248, M-249] with a new window, under the same id; the act is on record with its actor."""
+    """[M-238, M-246, M-248, M-249] with a new window, under the same id; its actor is on record."""
 
     async def play() -> None:
         async with post_office(database_url) as post:

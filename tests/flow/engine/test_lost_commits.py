@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,7 @@ class _Losing(Life):
     def __init__(self, act: str, proxy: Proxy, commit: bytes, deed: Deed) -> None:
         super().__init__()
         self._next = f"before {act}"
-        self._lose = lambda: proxy.on(commit, deed)
+        self._lose: Callable[[], Rule] = lambda: proxy.on(commit, deed)
         self.lost: list[Rule] = []
 
     def point(self, name: str) -> None:

@@ -60,7 +60,8 @@ async def test_a_memory_comes_back_from_its_file_as_it_was(database_url: str, ki
         memories = Memories(database, InlineOffload())
         await database.run(remembering.take_in, HOME, PLACE, [*given, plural])
         before = await database.read(_rows, tables.memory)
-        file, seen = io.BytesIO(), []
+        file = io.BytesIO()
+        seen: list[int] = []
         told = await memories.give_out(HOME, PLACE, file, kind, seen.append)
         assert told == Tally(read=len(given) + 1, kept=len(given), passed_over=1)
         assert seen[-1] == told.read
@@ -123,7 +124,7 @@ async def test_a_search_finds_the_same_text_and_those_like_it(database_url: str)
         found = await memories.search(HOME, PLACE, "Move the selected file to the folder", 5)
         assert [one.text for one in found] == [given[1].text, given[0].text]
         assert found[0].score == 100 > found[1].score > 75
-        assert await memories.search(Workspace("other"), PLACE, given[0].source, 5) == []
+        assert await memories.search(Workspace("other"), PLACE, str(given[0].source), 5) == []
         stats = await memories.stats(HOME, "docs")
         assert stats["memory"] == [
             {"source_locale": "en", "target_locale": "fr", "origin": "imported", "number": 3}

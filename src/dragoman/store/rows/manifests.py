@@ -189,4 +189,5 @@ def relisting(tx: Tx, manifest: Row) -> dict[str, Any]:
 
 def promoted_to(tx: Tx, manifest_id: str) -> str | None:
     """The manifest that goes on with what a canary left out, if any."""
-    return tx.scalar(sa.select(_MANIFESTS.c.id).where(_MANIFESTS.c.promotes == manifest_id))
+    found: str | None = tx.scalar(sa.select(_MANIFESTS.c.id).where(_MANIFESTS.c.promotes == manifest_id))
+    return found
