@@ -7,8 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dragoman.kernel import limits
 from dragoman.wiring.linking import callback_secret
 from tests.surfaces.http.house import House, listening, served
 
@@ -56,8 +58,12 @@ async def known_ids(house: House) -> str:
 """
 
 
-def test_nothing_that_fits_or_breaks_the_contract_breaks_us(database_url: str, tmp_path: Path) -> None:
-    """[M-122]"""
+def test_nothing_that_fits_or_breaks_the_contract_breaks_us(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[M-122] the routes of manifests, streams among them, and all others."""
+    monkeypatch.setattr(limits, "STREAM_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(limits, "STREAM_LOOK_SECONDS", 0.02)
 
     async def story() -> tuple[int | None, str, list[str]]:
         async with served(database_url, tmp_path) as house:

@@ -34,12 +34,16 @@ _TYPE = "text/event-stream"
 _HEADERS = {"X-Accel-Buffering": "no"}
 _OPENED = b"retry: 3000\n\n"
 _HEARTBEAT = b": heartbeat\n\n"
+_EVENT = {
+    "type": "object",
+    "description": "One event of the stream.",
+    "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
+}
+_EXAMPLE = {"id": "5d41402abc4b2a76b9719d911017c592", "event": "status", "data": '{"status": "queued"}'}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Events `status`, each with the status as it then was, and `end` after the last one.",
-        "content": {
-            _TYPE: {"schema": {"type": "string"}, "example": "id: 5d41\nevent: status\ndata: {}\n\n"}
-        },
+        "content": {_TYPE: {"schema": _EVENT, "example": _EXAMPLE}},
     },
     204: {"description": "It has ended, and the event in `Last-Event-ID` was the last one."},
 }
