@@ -36,5 +36,5 @@ def test_a_run_ends_alike_on_each_database(any_desk: Desk, monkeypatch: pytest.M
         reverted = any_desk.run("revert", told.object["manifest_id"], "--json", db=False)
         assert reverted.object["outputs"] == []
         assert not [name for name in any_desk.names() if name.startswith("out/")]
-        assert any_desk.run("doctor", "--json", db=False).object == {"findings": []}
+        assert any_desk.run("doctor", "--json", db=False).object["findings"] == []
     assert not (any_desk.folder / ".dragoman" / "dragoman.sqlite").exists()

@@ -92,6 +92,7 @@ def test_texts_lie_where_texts_belong_and_requests_are_purged(any_desk: Desk) ->
         any_desk.hire(server.url)
         assert any_desk.translate("a.json", "--to", "fr", "--provider", "hired").code == 0
     texts = {"memory.source", "memory.text", "results.text", "job_fields.text", "job_fields.result"}
+    texts |= {"memory_fresh.source", "memory_segments.source"}  # what a search compares with
     answers = {"answers.body", "outbox.payload"}
     assert columns_with(any_desk.database_url, SOURCE) <= texts | answers
     assert files_with(any_desk.folder, SOURCE) == ["a.fr.json", "a.json"]
