@@ -57,8 +57,7 @@ async def made_and_ended(provider: Any, server: Any) -> ProviderAnswer | None:
 
 def test_a_batch_is_made_by_one_short_request_and_fetched_by_its_id(name: str) -> None:
     async def work(provider: Any, server: Any) -> None:
-        assert isinstance(provider, Fetching)
-        assert isinstance(provider, Withdrawing)
+        assert all(isinstance(provider, contract) for contract in (Fetching, Withdrawing))
         body = provider.render(QUESTION)
         sent = await provider.send(body, "attempt-1", 20)
         reference = sent.provider_ref

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -166,9 +167,9 @@ async def test_looks_at_a_batch_grow_apart(sqlite_url: str) -> None:
         await process.drain()
         pauses = []
         for age_seconds in (1, 400, 10_000):
-            call_ = type("Call", (), {"batched": True, "due_at": here.database.now() - age_seconds * 10**6})
-            work = type("Work", (), {"is_canceled": False})
-            pauses.append(round(process.translation._calls._pause_seconds(work, call_)))
+            call: Any = SimpleNamespace(batched=True, due_at=here.database.now() - age_seconds * 10**6)
+            work: Any = SimpleNamespace(is_canceled=False)
+            pauses.append(round(process.translation._calls._pause_seconds(work, call)))
         assert pauses == [RETRY_FIRST_SECONDS, 100, BATCH_POLL_SECONDS_MAX]
 
 
