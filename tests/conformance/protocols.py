@@ -123,3 +123,14 @@ BATCHES = {
     "openai": Batches(OpenAIBatchServer, OpenAIBatchesProvider, ChatProvider),
     "anthropic": Batches(AnthropicBatchServer, AnthropicBatchesProvider, AnthropicProvider),
 }
+
+
+@asynccontextmanager
+async def batches(name: str) -> AsyncIterator[tuple[Provider, Callable[[], int] | None]]:
+    """The same as `protocol`, through batches that have ended by the first look."""
+    spoken = BATCHES[name]
+    async with spoken.server(Script(known_headers=True)) as server:
+        server.works = 0
+        provider = spoken.connect(server.url)
+        yield provider, lambda: len(server.calls)
+        await provider.close()
