@@ -11,9 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import BATCH_DEADLINE_SECONDS, BATCH_POLL_SECONDS_MAX, RETRY_FIRST_SECONDS
+from dragoman.store.schema import engine as engine_tables
+from dragoman.store.transaction import Tx
 from tests.conformance.protocols import BATCHES
 from tests.doubles.scripted_server import Act, Script
 from tests.flow.engine.world import HOME, Life, Process, World, world
@@ -141,6 +144,21 @@ async def test_a_refused_request_fails_its_texts_and_costs_nothing(database_url:
         assert (len(server.calls), await here.rows("ai_usage")) == (1, [])
 
 
+async def test_a_refused_content_is_asked_for_apart_in_batches_of_its_own(sqlite_url: str) -> None:
+    refused = {
+        "act": "line_error",
+        "status": 400,
+        "body": {"error": {"message": "no", "code": "content_filter"}},
+    }
+    async with engine(sqlite_url, "openai", refused) as (here, server):
+        accepted = await here.accept({"a": {"t": "Hello", "u": "World"}}, options=BATCH)
+        await Process(here).drain()
+        assert await ended(here, server) == ["parked"]
+        assert await ended(here, server) == ["completed"]
+        assert await here.texts(accepted.job_id) == {"t": "fr Hello", "u": "fr World"}
+        assert (len(server.calls), len(await here.rows("ai_usage"))) == (3, 2)
+
+
 @pytest.mark.parametrize("vendor", sorted(BATCHES))
 async def test_a_cancel_stops_the_batch_and_waits_to_know_its_price(database_url: str, vendor: str) -> None:
     """Parked, it is worked once more: the vendor is told, and what it says ends the money's risk."""
@@ -156,6 +174,41 @@ async def test_a_cancel_stops_the_batch_and_waits_to_know_its_price(database_url
         view = await here.view(accepted.job_id)
         assert (view["status"], view["usage"]["at_risk"]["tokens"]) == ("canceled", 0)
         assert len(server.calls) == 1
+
+
+async def test_a_canceled_manifest_stops_its_batches(sqlite_url: str) -> None:
+    """A batch that had ended by then is paid for and kept; the other one is stopped."""
+    async with engine(sqlite_url, "openai") as (here, server):
+        server.works = 50
+        first = await here.accept({"a": {"t": "Hello"}}, options=BATCH)
+        second = await here.accept({"a": {"t": "World"}}, options=BATCH)
+        assert await Process(here).drain() == ["parked", "parked"]
+        server._left["batch_1"] = 0
+        await here.put(revision=9, canceled=True)
+        await Process(here).drain()
+        await here.hasten()
+        await Process(here).drain()
+        statuses = [(await here.view(one.job_id))["status"] for one in (first, second)]
+        assert statuses == ["completed", "canceled"]
+        assert (len(server.calls), len(await here.rows("ai_usage"))) == (2, 1)
+
+
+async def test_a_cancel_does_not_wait_for_ever(sqlite_url: str) -> None:
+    """A vendor that never says that a batch has ended holds the job until its deadline, and no longer."""
+    async with engine(sqlite_url, "openai") as (here, server):
+        server.works = server.winds_down = 10_000
+        accepted = await here.accept({"a": {"t": "Hello"}}, options=BATCH)
+        await Process(here).drain()
+        await here.controls.cancel(HOME, accepted.job_id, "ada")
+        assert await Process(here).drain() == ["parked"]
+        await here.database.run(_expire_jobs)
+        await here.hasten()
+        assert await Process(here).drain() == ["canceled"]
+        assert (await here.view(accepted.job_id))["usage"]["at_risk"]["tokens"] > 0
+
+
+def _expire_jobs(tx: Tx) -> None:
+    tx.touched(sa.update(engine_tables.jobs).values(deadline_at=tx.now))
 
 
 async def test_looks_at_a_batch_grow_apart(sqlite_url: str) -> None:
