@@ -6,7 +6,7 @@ from typing import Literal
 
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.effects import Answer, Outgoing
-from dragoman.model.jobs import Account, OpenCall
+from dragoman.model.jobs import SLOW_DOWN, Account, OpenCall
 from dragoman.store.acts.calling import next_try
 from dragoman.store.rows import approvals, budgets, calls, effects, jobs
 from dragoman.store.transaction import Tx
@@ -61,22 +61,22 @@ def record_inquiry(
 def _record_end(
     tx: Tx, outgoing: Outgoing, answer: Answer, account: Account, call: OpenCall, by: str
 ) -> Found:
-    event = effects.event_of(answer)
+    refused = answer.outcome == "REJECTED" and answer.code not in SLOW_DOWN
     approvals.note_inquiry(
         tx,
         workspace=account.workspace,
         effect_id=call.effect_id,
         attempt_id=outgoing.attempt_id,
-        disposition="PROVIDER_ABSENT_RETRY_ALLOWED" if event == "fail" else "PROVIDER_REJECTED",
+        disposition="PROVIDER_REJECTED" if refused else "PROVIDER_ABSENT_RETRY_ALLOWED",
         object_ref=answer.provider_ref,
-        next_action="it is sent again" if event == "fail" else "its texts end",
+        next_action="it is dealt with as a refusal" if refused else "it is sent again",
         by=by,
     )
     attempt = effects.attempt(tx, outgoing.attempt_id)
     if attempt is None or not effects.find_absent(tx, outgoing.attempt_id, answer):
         return ""
     budgets.release(tx, account, attempt)
-    if not effects.move(tx, call.effect_id, _ENDS[event]):
+    if not effects.move(tx, call.effect_id, _ENDS[effects.event_of(answer)]):
         return ""
     calls.postpone(tx, call.effect_id, next_try(tx, outgoing, answer, 0.0))
-    return "absent" if event == "fail" else "refused"
+    return "refused" if refused else "absent"
