@@ -15,14 +15,18 @@ from dragoman.content.locales import choose_code
 from dragoman.model.completions import ProviderAnswer
 from dragoman.model.contracts import Fetching, Provider
 from dragoman.providers.anthropic import AnthropicProvider
+from dragoman.providers.anthropic_batches import AnthropicBatchesProvider
 from dragoman.providers.chat import ChatProvider
 from dragoman.providers.gemini import GeminiProvider
+from dragoman.providers.openai_batches import OpenAIBatchesProvider
 from dragoman.providers.prices import Flat
 from dragoman.providers.responses import ResponsesProvider
-from dragoman.providers.vendors import AZURE, OPENAI, Vendor
+from dragoman.providers.vendors import ANTHROPIC, AZURE, OPENAI, Vendor
+from tests.doubles.anthropic_batch_server import AnthropicBatchServer
 from tests.doubles.anthropic_server import AnthropicServer
 from tests.doubles.chat_server import ChatServer
 from tests.doubles.gemini_server import GeminiServer
+from tests.doubles.openai_batch_server import OpenAIBatchServer
 from tests.doubles.responses_server import ResponsesServer
 from tests.doubles.scripted_server import Script, ScriptedServer
 
@@ -86,3 +90,47 @@ async def send_and_fetch(
     if answer.outcome in ("TIMEOUT_UNKNOWN",) and answer.provider_ref and isinstance(provider, Fetching):
         return await provider.fetch(answer.provider_ref, attempt_id, deadline_seconds) or answer
     return answer
+
+
+@dataclass(frozen=True)
+class Batches:
+    """One way to send calls as batches, over the provider whose protocol their requests are written in."""
+
+    server: type[OpenAIBatchServer | AnthropicBatchServer]
+    provider: Callable[..., Provider]
+    spoken: Callable[..., Provider]
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def plain(self, url: str = "http://127.0.0.1:9/v1", **more: Any) -> Provider:
+        """The provider of single calls to the same model."""
+        vendor = ANTHROPIC if self.server is AnthropicBatchServer else OPENAI
+        options = {"priced": True, "tariff": Flat(Decimal(1), Decimal(4)), "vendor": vendor, **more}
+        return self.spoken("model", "stub-1", url, lambda: KEY, choose_code, **options)
+
+    def connect(self, url: str) -> Provider:
+        """A provider in front of a server at this address."""
+        vendor = ANTHROPIC if self.server is AnthropicBatchServer else OPENAI
+        return self.provider(
+            *("model", "stub-1", url, lambda: KEY, choose_code),
+            spoken=self.plain(url, halved=True),
+            vendor=vendor,
+            priced=True,
+            **dict(self.options),
+        )
+
+
+BATCHES = {
+    "openai": Batches(OpenAIBatchServer, OpenAIBatchesProvider, ChatProvider),
+    "anthropic": Batches(AnthropicBatchServer, AnthropicBatchesProvider, AnthropicProvider),
+}
+
+
+@asynccontextmanager
+async def batches(name: str) -> AsyncIterator[tuple[Provider, Callable[[], int] | None]]:
+    """The same as `protocol`, through batches that have ended by the first look."""
+    spoken = BATCHES[name]
+    async with spoken.server(Script(known_headers=True)) as server:
+        server.works = 0
+        provider = spoken.connect(server.url)
+        yield provider, lambda: len(server.calls)
+        await provider.close()

@@ -30,7 +30,7 @@ from dragoman.providers.libretranslate import LibreTranslateProvider, read_langu
 from dragoman.providers.prices import Flat
 from dragoman.providers.pseudo import PseudoProvider
 from dragoman.providers.rehearsal import RehearsalProvider
-from tests.conformance.protocols import protocol, send_and_fetch
+from tests.conformance.protocols import batches, protocol, send_and_fetch
 from tests.doubles.chat_server import ChatServer
 from tests.doubles.text_servers import ApertiumServer, DeepLServer, LibreTranslateServer
 from tests.tidy.plugins import members
@@ -108,6 +108,8 @@ async def libretranslate() -> AsyncIterator[tuple[Provider, Sends | None]]:
 
 OPENERS: dict[str, Callable[[], Opened]] = {
     "anthropic": lambda: protocol("anthropic"),
+    "anthropic_batches": lambda: batches("anthropic"),
+    "openai_batches": lambda: batches("openai"),
     "gemini": lambda: protocol("gemini"),
     "responses": lambda: protocol("responses"),
     "chat": chat,

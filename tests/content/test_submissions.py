@@ -78,7 +78,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "invalid_request",
     ),
     ({"options": []}, "$.options", "invalid_request"),
-    ({"options": {"speed": "batch"}}, "$.options.speed", "invalid_request"),
+    ({"options": {"speed": "fast"}}, "$.options.speed", "invalid_request"),
     ({"options": {"batch_size": 0}}, "$.options.batch_size", "invalid_request"),
     ({"options": {"batch_size": 201}}, "$.options.batch_size", "invalid_request"),
     ({"options": {"batch_size": True}}, "$.options.batch_size", "invalid_request"),

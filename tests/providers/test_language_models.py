@@ -7,9 +7,11 @@ from decimal import Decimal
 import pytest
 
 from dragoman.kernel.errors import SettingsError
+from dragoman.model.completions import CompletionRequest, PromptItem
 from dragoman.providers.anthropic import AnthropicProvider
 from dragoman.providers.chat import ChatProvider
 from dragoman.providers.gemini import GeminiProvider
+from dragoman.providers.openai_batches import OpenAIBatchesProvider
 from dragoman.providers.responses import ResponsesProvider
 from dragoman.wiring import catalogue, language_models
 from dragoman.wiring.settings import ProviderSettings, Settings
@@ -146,3 +148,30 @@ def test_a_provider_without_a_model_says_how_to_name_one() -> None:
     chosen = ProviderSettings(protocol="chat", base_url="http://127.0.0.1:11434/v1")
     with pytest.raises(SettingsError, match="house:MODEL"):
         catalogue.factories(Settings(providers={"house": chosen}))["house"]("")
+
+
+def test_batches_are_offered_where_the_vendor_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenAI and Anthropic; nobody else unless the settings say so, and no deployment of Azure's."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    monkeypatch.setenv("HOUSE_KEY", "sk-x")
+    openai, house = "https://api.openai.com/v1", "http://127.0.0.1:4000/v1"
+    more = {
+        "answers": ProviderSettings(
+            protocol="responses", base_url=openai, key_variable="HOUSE_KEY", model="m"
+        ),
+        "gateway": ProviderSettings(protocol="chat", base_url=house, batches=True, model="m"),
+        "plain": ProviderSettings(protocol="chat", base_url=house, model="m"),
+        "never": ProviderSettings(protocol="chat", base_url=openai, batches=False, model="m"),
+        "azure": ProviderSettings(protocol="chat", base_url=AZURE_URL, model="m"),
+    }
+    batchers = catalogue.batchers(Settings(providers=more))
+    assert sorted(batchers) == ["answers", "anthropic", "gateway", "openai"]
+    makers = catalogue.factories(Settings(providers=more))
+    for name in ("answers", "openai"):
+        plain, batching = makers[name]("gpt-4o-mini"), batchers[name]("gpt-4o-mini")
+        assert isinstance(batching, OpenAIBatchesProvider)
+        assert (batching.name, batching.account) == (plain.name, plain.account)
+        body = batching.render(CompletionRequest("en", "fr", (PromptItem("a", "Hello"),)))
+        assert batching.reserve(body)[1] == -(-plain.reserve(body)[1] // 2)
+    with pytest.raises(SettingsError, match="ANTHROPIC_API_KEY"):
+        batchers["anthropic"]("")

@@ -17,7 +17,7 @@ from dragoman.kernel import canonical, limits
 from dragoman.kernel.errors import CallerError
 from dragoman.model import budgets
 from dragoman.model.documents import Syntax, Text
-from dragoman.model.jobs import Field, JobOptions, NewField, Submission, SubmittedField, SubmittedItem
+from dragoman.model.jobs import SPEEDS, Field, JobOptions, NewField, Submission, SubmittedField, SubmittedItem
 
 SYNTAXES: frozenset[str] = frozenset(get_args(Syntax))
 ON_UNKNOWN = frozenset({"", "resend", "resend:unlimited", "hold"})
@@ -148,8 +148,8 @@ class _Reading:
             raise _wrong("$.options", "an object")
         _only(said, ("provider_config", *(field.name for field in fields(JobOptions)[1:])), "$.options")
         speed = _text(said.get("speed") or "standard", "$.options.speed", 1, 16)
-        if speed != "standard":
-            raise _wrong("$.options.speed", "`standard`: this engine offers no other")
+        if speed not in SPEEDS:
+            raise _wrong("$.options.speed", "`standard` or `batch`")
         policy = _text(said.get("on_unknown") or "", "$.options.on_unknown", 0, 32)
         if policy not in ON_UNKNOWN:
             raise _wrong("$.options.on_unknown", "`resend`, `resend:unlimited` or `hold`")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dragoman.kernel.errors import CallerError
-from dragoman.model.contracts import Fetching, Provider
+from dragoman.model.contracts import Fetching, Provider, Withdrawing
 from dragoman.model.effects import Answer, Idempotency, Outgoing
 
 PLATFORM = frozenset({"", "platform"})
@@ -20,35 +20,45 @@ PLATFORM = frozenset({"", "platform"})
 class Completion:
     """The family and the registry in one. `makers` gives each provider for a model, '' for its own.
 
-    `default` is the name behind the platform's account. A maker may raise `DragomanError`, such as
+    `batchers` give, for those names that have one, the provider that sends calls as batches. `default` is the
+    name behind the platform's account. A maker may raise `DragomanError`, such as
     provider_credentials_missing.
     """
 
     name = "completion"
     idempotency: Idempotency = "LOCAL_IDEMPOTENT_ONLY"
 
-    def __init__(self, makers: Mapping[str, Callable[[str], Provider]], default: str) -> None:
-        self._makers = dict(makers)
+    def __init__(
+        self,
+        makers: Mapping[str, Callable[[str], Provider]],
+        default: str,
+        batchers: Mapping[str, Callable[[str], Provider]] | None = None,
+    ) -> None:
+        self._makers = {"standard": dict(makers), "batch": dict(batchers or {})}
         self._default = default
-        self._made: dict[tuple[str, str], Provider] = {}
+        self._made: dict[tuple[str, str, str], Provider] = {}
 
-    def resolve(self, name: str, model: str) -> Provider:
+    def resolve(self, name: str, model: str, speed: str = "standard") -> Provider:
         """The provider of a name and a model.
 
-        Raises `DragomanError`: provider_unknown, or what a maker raises.
+        Raises `DragomanError`: provider_unknown, invalid_request where it has no such speed, or what a maker
+        raises.
         """
         known = self._default if name in PLATFORM else name
-        made = self._made.get((known, model))
+        made = self._made.get((known, model, speed))
         if made is not None:
             return made
-        maker = self._makers.get(known)
-        if maker is None:
+        standard = self._makers["standard"]
+        if known not in standard:
             raise CallerError(
-                f"no provider {known!r}; known are {', '.join(sorted(self._makers))}", "provider_unknown"
+                f"no provider {known!r}; known are {', '.join(sorted(standard))}", "provider_unknown"
             )
+        maker = self._makers.get(speed, {}).get(known)
+        if maker is None:
+            raise CallerError(f"provider {known} offers no speed {speed!r}", place="$.options.speed")
         made = maker(model)
-        self._made[known, model] = self._made.setdefault((known, made.model), made)
-        return self._made[known, model]
+        self._made[known, model, speed] = self._made.setdefault((known, made.model, speed), made)
+        return self._made[known, model, speed]
 
     async def deliver(self, outgoing: Outgoing, deadline_seconds: float) -> Answer:
         """Exactly one send of the stored bytes."""
@@ -57,9 +67,12 @@ class Completion:
     async def inquire(self, outgoing: Outgoing, deadline_seconds: float) -> Answer | None:
         """Look an attempt up by the provider's reference where that is how it answers, else by its own id.
 
-        None where this provider cannot be asked, or does not know it.
+        None where this provider cannot be asked, or does not know it. With `withdraw` among the facts it is
+        first told to stop.
         """
         provider, reference = self._of(outgoing), str(outgoing.facts.get("reference", ""))
+        if reference and outgoing.facts.get("withdraw") and isinstance(provider, Withdrawing):
+            await provider.cancel(reference, outgoing.attempt_id, deadline_seconds)
         if reference and isinstance(provider, Fetching):
             return await provider.fetch(reference, outgoing.attempt_id, deadline_seconds)
         return await provider.ask(outgoing.attempt_id, deadline_seconds)
@@ -70,4 +83,6 @@ class Completion:
             await provider.close()
 
     def _of(self, outgoing: Outgoing) -> Provider:
-        return self.resolve(str(outgoing.facts["provider"]), str(outgoing.facts["model"]))
+        facts = outgoing.facts
+        speed = str(facts.get("speed", "standard"))
+        return self.resolve(str(facts["provider"]), str(facts["model"]), speed)

@@ -50,6 +50,15 @@ class SystemChance:
         return random.random()  # noqa: S311 - jitter
 
 
+def made_seconds(identifier: str) -> float | None:
+    """When an id was made, in Unix time, by the clock of its maker; None where it is no UUIDv7."""
+    try:
+        told = uuid_utils.UUID(identifier)
+    except ValueError:
+        return None
+    return told.timestamp / 1000 if told.version == 7 else None
+
+
 class SeededChance:
     """Chance that repeats exactly from its seed; `now` gives the time part of its ids (microseconds)."""
 

@@ -210,6 +210,8 @@ ATTEMPT = Machine(
         ("STARTED", "save_failed", "LOCAL_PERSIST_FAILED"),
         ("STARTED", "answer_follows", "CALLBACK_PENDING"),
         ("STARTED", "found_absent", "ABSENT"),
+        ("TIMEOUT_UNKNOWN", "found_absent", "ABSENT"),
+        ("CONNECTION_UNKNOWN", "found_absent", "ABSENT"),
         ("ABSENT", "late_answer", "ACCEPTED_LATE"),
         ("TIMEOUT_UNKNOWN", "late_answer", "ACCEPTED_LATE"),
         ("CONNECTION_UNKNOWN", "late_answer", "ACCEPTED_LATE"),
@@ -217,8 +219,8 @@ ATTEMPT = Machine(
     movers={
         "STARTED": "its sender; a take-over moves it to CONNECTION_UNKNOWN",
         "ABSENT": "nobody but its own sender's late answer",
-        "TIMEOUT_UNKNOWN": "nobody but its own sender's late answer",
-        "CONNECTION_UNKNOWN": "nobody but its own sender's late answer",
+        "TIMEOUT_UNKNOWN": "its sender's late answer, or an inquiry that finds its batch ended without",
+        "CONNECTION_UNKNOWN": "its sender's late answer, or an inquiry that finds its batch ended without",
     },
     groups={
         "UNKNOWN": frozenset({"TIMEOUT_UNKNOWN", "CONNECTION_UNKNOWN"}),

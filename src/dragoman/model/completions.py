@@ -62,7 +62,8 @@ class ProviderAnswer:
 
     `body` holds the answer's bytes as received (also partial ones), before anyone parsed them.
     `retry_after_seconds` is what the provider asked for; `spend_limit` says that the account has no money
-    left.
+    left. `final` is set where the provider says what has become of work that it was given before: refused, or
+    not worked, and in either case not paid for.
     """
 
     outcome: str
@@ -73,6 +74,7 @@ class ProviderAnswer:
     retry_after_seconds: float | None = None
     spend_limit: bool = False
     provider_ref: str = ""
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)

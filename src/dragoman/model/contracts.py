@@ -89,7 +89,7 @@ class Provider(Protocol):
         """Look an attempt up by our id: SUCCEEDED with the kept bytes where it is found.
 
         None where this provider cannot be asked or does not know it (yet); any other outcome is that of the
-        inquiry itself, which leaves the attempt as unknown as it was.
+        inquiry itself, which leaves the attempt as unknown as it was, unless the answer is `final`.
         """
         ...
 
@@ -106,8 +106,17 @@ class Fetching(Protocol):
         """The answer once it has come, waited for until the deadline.
 
         None where the provider knows no such reference (any more); any other outcome than SUCCEEDED leaves
-        the attempt as unknown as it was.
+        the attempt as unknown as it was, unless the answer is `final`.
         """
+        ...
+
+
+@runtime_checkable
+class Withdrawing(Protocol):
+    """A provider that can be told to stop what it works on in the background."""
+
+    async def cancel(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
+        """Ask it to stop; what it has done until then is paid for, and what became of it is fetched."""
         ...
 
 
@@ -137,12 +146,13 @@ class Expects(Protocol):
 class Providers(Protocol):
     """Every provider that this process can use, by the name that the settings give it."""
 
-    def resolve(self, name: str, model: str) -> Provider:
+    def resolve(self, name: str, model: str, speed: str = "standard") -> Provider:
         """The provider of a name; none and `platform` mean the platform's own account, no model the
-        configured.
+        configured. At speed `batch` it is the one that sends calls as batches, at their price.
 
-        Raises `DragomanError` with code provider_unknown or provider_credentials_missing, and `OutsideError`
-        where its server cannot be asked now for what must be known before any call.
+        Raises `CallerError` where it sends none, `DragomanError` with code provider_unknown or
+        provider_credentials_missing, and `OutsideError` where its server cannot be asked now for what must be
+        known before any call.
         """
         ...
 

@@ -16,6 +16,8 @@ Via = Literal["memory", "ai", "passed"]
 SLOW_DOWN = frozenset({"PROVIDER_RATE_LIMITED", "PROVIDER_SPEND_LIMIT"})
 """Codes with which a provider asks to be left alone for a while."""
 Status = Literal["completed", "failed", "canceled"]
+SPEEDS = ("standard", "batch")
+"""How soon answers are wanted: at once, or within a day through the provider's batches at their price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class SubmittedItem:
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
-    """What a submission may choose. `speed` has one value today; all of it is inside the fingerprint."""
+    """What a submission may choose: all of it is inside the fingerprint. `speed` is one of `SPEEDS`."""
 
     provider: str = ""
     model: str = ""
@@ -189,6 +191,8 @@ class OpenCall:
     effect_state: str = ""
     idempotent: bool = False
     """Whether the same bytes may be sent again whatever became of them: unpriced when it was first sent."""
+    batched: bool = False
+    """Whether it went out as a batch: it is looked at from time to time, and can be withdrawn."""
     held: bool = False
     attempt: str = ""
     reference: str = ""
@@ -233,6 +237,7 @@ class Account:
     priced: bool
     read: Callable[[bytes], Reply]
     bounds: tuple[int | None, int | None] = (None, None)
+    speed: str = "standard"
 
 
 @dataclass(frozen=True, slots=True)

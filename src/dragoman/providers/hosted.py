@@ -18,7 +18,7 @@ from dragoman.kernel.errors import DragomanError
 from dragoman.model.completions import ProviderAnswer, Usage
 from dragoman.providers import exchange, failures, keys, vendors
 from dragoman.providers.codes import Choose, LocaleCodes
-from dragoman.providers.prices import Free, Tariff, listed
+from dragoman.providers.prices import Free, Halved, Tariff, listed
 from dragoman.providers.wire import Wire
 
 KeyReader = Callable[[], str | Awaitable[str | None] | None]
@@ -35,7 +35,8 @@ class Options(TypedDict, total=False):
 
     `priced` defaults to whether the address is public, `tariff` to the price table's for `price_model` (the
     model itself). `vendor` defaults to the address's. `locales` are the codes that the model serves, none
-    meaning all. `connections` is the most at a time, `extra` goes into every request's body.
+    meaning all. `connections` is the most at a time, `extra` goes into every request's body, `halved` says
+    that calls go out as batches, at half the price.
     """
 
     priced: bool | None
@@ -47,6 +48,7 @@ class Options(TypedDict, total=False):
     connections: int
     output_tokens_max: int
     extra: Mapping[str, object]
+    halved: bool
 
 
 class Hosted:
@@ -72,7 +74,8 @@ class Hosted:
         known = options.get("tariff") or _listed(price_model, self.vendor) if self.priced else Free()
         self.price_known = known is not None
         """False for a priced model that neither settings nor table know: its money counts as nothing."""
-        self._tariff: Tariff = known or Free()
+        full: Tariff = known or Free()
+        self._tariff: Tariff = Halved(full) if options.get("halved") else full
         self.codes = LocaleCodes(name, choose_code, options.get("locales", ()))
         self.output_tokens_max = options.get("output_tokens_max", limits.PROVIDER_OUTPUT_TOKENS_MAX)
         self._key_reader = key_reader

@@ -93,6 +93,20 @@ class Listed:
         return math.ceil(price.total_price * _MICROUSD)
 
 
+class Halved:
+    """What a batch costs: half, at every vendor whose batches are used here."""
+
+    def __init__(self, tariff: Tariff) -> None:
+        self._tariff = tariff
+        self.snapshot = f"{tariff.snapshot} batch" if tariff.snapshot else ""
+
+    def microusd(
+        self, prompt: int, output: int, cached: int = 0, created_seconds: int = 0, written: int = 0
+    ) -> int:
+        """Half the price of the same call, rounded up."""
+        return -(-self._tariff.microusd(prompt, output, cached, created_seconds, written) // 2)
+
+
 def listed(model: str, price_table: str | None) -> Tariff | None:
     """The listed price of a model, None where the table has none."""
     tariff = Listed(model, price_table)

@@ -23,7 +23,8 @@ class Vendor:
     `price_tables` are its names in the price table, the nearest first, `known_headers` (lower case) are on
     each of its own answers, `key_scheme` stands before the key in `key_header`, `headers` go with every
     request, `keeps_answers` says that an answer can be found by our metadata or by its id, `output_cap` is
-    the chat request's member that bounds the answer's tokens, `per_second` how many requests it takes.
+    the chat request's member that bounds the answer's tokens, `per_second` how many requests it takes,
+    `batches` says that it takes batches of calls at half the price.
     """
 
     price_tables: tuple[str, ...] = ()
@@ -34,9 +35,12 @@ class Vendor:
     keeps_answers: bool = False
     output_cap: str = "max_tokens"
     per_second: float | None = None
+    batches: bool = False
 
 
-OPENAI = Vendor(("openai",), ("x-request-id",), keeps_answers=True, output_cap="max_completion_tokens")
+OPENAI = Vendor(
+    ("openai",), ("x-request-id",), keeps_answers=True, output_cap="max_completion_tokens", batches=True
+)
 AZURE = Vendor(
     ("azure", "openai"),
     ("x-request-id", "apim-request-id"),
@@ -54,6 +58,7 @@ ANTHROPIC = Vendor(
     key_header="x-api-key",
     key_scheme="",
     headers={"anthropic-version": "2026-10-21"},
+    batches=True,
 )
 GEMINI = Vendor(("google",), key_header="x-goog-api-key", key_scheme="")
 """Documents no header of its own: its answers are known by their error envelope."""

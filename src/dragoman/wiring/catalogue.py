@@ -4,6 +4,7 @@ setting.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 
@@ -100,6 +101,15 @@ def factories(settings: Settings, base_url: str = "") -> Mapping[str, Factory]:
     return {name: _factory(name, chosen) for name, chosen in provider_settings(settings, base_url).items()}
 
 
+def batchers(settings: Settings, base_url: str = "") -> Mapping[str, Factory]:
+    """Name → maker of the provider that sends calls as batches, for those names that have one."""
+    return {
+        name: _guarded(name, chosen, language_models.batcher(name, chosen))
+        for name, chosen in provider_settings(settings, base_url).items()
+        if language_models.takes_batches(chosen)
+    }
+
+
 def bounds(settings: Settings) -> Mapping[str, budgets.Bounds]:
     """What each provider may cost a workspace in a calendar month, by the settings."""
     return {
@@ -172,9 +182,13 @@ def of_environment(settings: Settings) -> str:
 
 
 def _factory(name: str, chosen: ProviderSettings) -> Factory:
-    model_maker = (
-        language_models.maker(name, chosen) if chosen.protocol in language_models.PROTOCOLS else None
-    )
+    if chosen.protocol in language_models.PROTOCOLS:
+        return _guarded(name, chosen, language_models.maker(name, chosen))
+    return _guarded(name, chosen, functools.partial(_make, name, chosen))
+
+
+def _guarded(name: str, chosen: ProviderSettings, model_maker: Factory) -> Factory:
+    """A maker that makes nothing while the provider's key is missing."""
 
     def make(model: str) -> Provider:
         if credentials_missing(chosen):
@@ -182,9 +196,7 @@ def _factory(name: str, chosen: ProviderSettings) -> Factory:
                 f"provider {name} needs its key in {key_place(chosen)}",
                 "provider_credentials_missing",
             )
-        if model_maker is not None:
-            return model_maker(model or chosen.model)
-        return _make(name, chosen, model or chosen.model)
+        return model_maker(model or chosen.model)
 
     return make
 

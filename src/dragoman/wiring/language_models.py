@@ -15,10 +15,12 @@ from dragoman.kernel.errors import SettingsError
 from dragoman.model.contracts import Provider
 from dragoman.providers import vendors
 from dragoman.providers.anthropic import AnthropicProvider
+from dragoman.providers.anthropic_batches import AnthropicBatchesProvider
 from dragoman.providers.chat import ChatProvider
 from dragoman.providers.gemini import GeminiProvider
 from dragoman.providers.hosted import KeyReader, Options
 from dragoman.providers.managed_identity import IdentityTokens, managed_identity
+from dragoman.providers.openai_batches import OpenAIBatchesProvider
 from dragoman.providers.prices import Flat
 from dragoman.providers.responses import ResponsesProvider
 from dragoman.wiring.settings import ProviderSettings, Settings
@@ -98,6 +100,42 @@ def maker(name: str, chosen: ProviderSettings) -> Callable[[str], Provider]:
         return _make(name, chosen, model, keys[0])
 
     return make
+
+
+def takes_batches(chosen: ProviderSettings) -> bool:
+    """Whether calls can be sent as batches: as the settings say, else as the vendor at the address does."""
+    if chosen.protocol not in ("chat", "responses", "anthropic") or chosen.api_version or not chosen.base_url:
+        return False
+    if chosen.batches is not None:
+        return chosen.batches
+    return vendors.vendor_of(vendors.checked_url(chosen.base_url)).batches
+
+
+def batcher(name: str, chosen: ProviderSettings) -> Callable[[str], Provider]:
+    """Makes the provider of a model that sends calls as batches. Raises `SettingsError` as `maker` does."""
+
+    def make(model: str) -> Provider:
+        if not model:
+            raise SettingsError(f"provider {name} has no model: name one as {name}:MODEL, or in its settings")
+        return _make_batching(name, chosen, model, _key_reader(chosen))
+
+    return make
+
+
+def _make_batching(name: str, chosen: ProviderSettings, model: str, key: KeyReader) -> Provider:
+    options = _options(chosen)
+    options["halved"] = True
+    common = (name, model, chosen.base_url, key, locales.choose_code)
+    match chosen.protocol:
+        case "anthropic":
+            spoken = AnthropicProvider(*common, **options)
+            return AnthropicBatchesProvider(*common, spoken=spoken, **options)
+        case "responses":
+            responses = ResponsesProvider(*common, keep_answers=False, **options)
+            return OpenAIBatchesProvider(*common, spoken=responses, endpoint="/v1/responses", **options)
+        case _:
+            chat = ChatProvider(*common, keep_answers=False, reply_format=chosen.reply_format, **options)
+            return OpenAIBatchesProvider(*common, spoken=chat, **options)
 
 
 def _make(name: str, chosen: ProviderSettings, model: str, key: KeyReader) -> Provider:

@@ -176,7 +176,11 @@ def assemble(
 
 
 def _completion(settings: Settings, base_url: str) -> Completion:
-    return Completion(catalogue.factories(settings, base_url), catalogue.platform(settings))
+    return Completion(
+        catalogue.factories(settings, base_url),
+        catalogue.platform(settings),
+        catalogue.batchers(settings, base_url),
+    )
 
 
 def _ledger(database: Database, offload: Offload, *families: Family) -> Ledger:

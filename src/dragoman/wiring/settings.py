@@ -59,6 +59,8 @@ class ProviderSettings(BaseModel):
     """Who goes on where this one refuses to serve (key, money, unreachable): `name` or `name:model`."""
     keep_answers: bool = True
     """Whether a vendor that can store answers is to do so: a lost one is then found again, not paid again."""
+    batches: bool | None = None
+    """Whether calls can go out as batches at half the price; OpenAI's and Anthropic's can when absent."""
     reply_format: Literal["schema", "object", "none"] = "schema"
     """How a chat server is told to answer in JSON."""
     extra: dict[str, Any] = Field(default_factory=dict)

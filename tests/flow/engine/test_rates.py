@@ -128,10 +128,10 @@ async def test_a_provider_that_cannot_say_what_it_offers_has_the_job_wait(sqlite
         away = True
         resolve = here.completion.resolve
 
-        def resolved(name: str, model: str) -> Any:
+        def resolved(name: str, model: str, speed: str = "standard") -> Any:
             if away:
                 raise OutsideError("nobody answers", "provider_unavailable")
-            return resolve(name, model)
+            return resolve(name, model, speed)
 
         here.completion.resolve = resolved  # type: ignore[method-assign]
         assert await Process(here).drain() == ["parked"]

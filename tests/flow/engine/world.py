@@ -159,14 +159,17 @@ class Process:
 class World:
     """One database, its providers, and everything that stands in the tables."""
 
-    def __init__(self, database: Database, providers: Sequence[Provider]) -> None:
+    def __init__(
+        self, database: Database, providers: Sequence[Provider], batchers: Sequence[Provider] = ()
+    ) -> None:
         self.database = database
         self.queue = MemoryQueue()
         self.fallbacks: dict[str, tuple[str, ...]] = {}
         self.bounds: dict[str, Bounds] = {}
         self.gates: dict[str, Any] = {}
         makers = {provider.name: functools.partial(_given, provider) for provider in providers}
-        self.completion = Completion(makers, providers[0].name)
+        batching = {provider.name: functools.partial(_given, provider) for provider in batchers}
+        self.completion = Completion(makers, providers[0].name, batching)
         self.acceptance = Acceptance(database, self.queue, self.completion, InlineOffload(), SystemChance())
         self.controls = Controls(database)
         self.jobs = Jobs(database)
@@ -230,9 +233,11 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(url: str, *providers: Provider, **options: Any) -> AsyncIterator[World]:
+async def world(
+    url: str, *providers: Provider, batchers: Sequence[Provider] = (), **options: Any
+) -> AsyncIterator[World]:
     async with opened(url, **options) as database:
-        here = World(database, providers or (rehearsal(),))
+        here = World(database, providers or (rehearsal(),), batchers)
         try:
             yield here
         finally:

@@ -64,7 +64,7 @@ class Acceptance:
         """
         submission, fields, digest = await self._offload.call(_read, body, self._bounds, local)
         options = submission.options
-        provider = self._providers.resolve(options.provider, options.model)
+        provider = self._providers.resolve(options.provider, options.model, options.speed)
         job_id = self._chance.new_id()
         project = project or submission.project or DEFAULT_PROJECT
         new = NewJob(

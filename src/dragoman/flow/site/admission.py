@@ -28,6 +28,7 @@ from dragoman.kernel.offload import InlineOffload, Offload
 from dragoman.model import budgets
 from dragoman.model.contracts import Source
 from dragoman.model.intents import MODES, Admitted, ManifestDraft
+from dragoman.model.jobs import SPEEDS
 from dragoman.model.walks import Walk
 from dragoman.store.acts import admitting
 from dragoman.store.database import Database
@@ -38,13 +39,14 @@ _log = logger(__name__)
 
 _FIELDS = frozenset(
     ("request_id", "project", "pairs", "mode", "publish", "partial", "on_unknown", "provider", "tone")
-) | {"budget", "scope", "canary_limit"}
+) | {"budget", "scope", "canary_limit", "speed"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # no database keeps NUL, and no path or name has need of the others
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": MODES,
     "publish": ("auto", "manual", "none"),
     "partial": ("auto", "never"),
     "on_unknown": ("resend", "resend:unlimited", "hold"),
+    "speed": SPEEDS,
 }
 _DEFAULTS: Mapping[str, str] = {"mode": "missing", "publish": "auto", "partial": "auto"}
 

@@ -65,7 +65,9 @@ class Estimating:
         Raises `DragomanError`: provider_unknown, provider_credentials_missing.
         """
         provider = self._providers.resolve(
-            str(settings.get("provider") or ""), str(settings.get("model") or "")
+            str(settings.get("provider") or ""),
+            str(settings.get("model") or ""),
+            str(settings.get("speed") or "standard"),
         )
         scope = Workspace(workspace)
         sums: dict[str, Counter[str]] = {locale: Counter() for _, locale in pairs}

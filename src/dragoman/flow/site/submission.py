@@ -122,6 +122,7 @@ def body_head(manifest_id: str, settings: Mapping[str, Any], callback_url: str) 
         "on_unknown": settings.get("on_unknown", ""),
         "batch_size": settings.get("batch_size"),
         "concurrency": settings.get("concurrency"),
+        "speed": settings.get("speed", ""),
         "force": settings.get("mode") == "force" or None,
     }
     head: dict[str, Any] = {

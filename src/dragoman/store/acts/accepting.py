@@ -8,11 +8,13 @@ from typing import Any
 
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import CallerError
-from dragoman.kernel.limits import JOB_DEADLINE_SECONDS
+from dragoman.kernel.limits import BATCH_DEADLINE_SECONDS, JOB_DEADLINE_SECONDS
 from dragoman.machines.tables import JOB
 from dragoman.model.jobs import Accepted, NewJob
 from dragoman.store.rows import budgets, controls, job_fields, jobs, lanes
 from dragoman.store.transaction import Tx, repeatable
+
+_DEADLINES = {"standard": JOB_DEADLINE_SECONDS, "batch": BATCH_DEADLINE_SECONDS}
 
 
 @repeatable
@@ -78,7 +80,7 @@ def _row(tx: Tx, new: NewJob, due_at: int | None) -> dict[str, Any]:
         "total_fields": len(new.fields) - passed_through,
         "passed_through": passed_through,
         "next_attempt_at": due_at,
-        "deadline_at": tx.now + seconds(JOB_DEADLINE_SECONDS),
+        "deadline_at": tx.now + seconds(_DEADLINES[options.speed]),
         "push_id": options.push_id or None,
         "created_at": tx.now,
         "updated_at": tx.now,

@@ -115,7 +115,7 @@ def settle_call(tx: Tx, outgoing: Outgoing, answer: Answer, account: Account, ji
     effects.move(tx, outgoing.effect_id, effects.event_of(answer))
     if settled.outcome in ATTEMPT.groups["FREE"]:
         budgets.release(tx, account, attempt)
-    due_at = _next_try(tx, outgoing, answer, jitter)
+    due_at = next_try(tx, outgoing, answer, jitter)
     if answer.code in SLOW_DOWN:
         controls.pause_account(tx, account.account, due_at, answer.code)
     calls.postpone(tx, outgoing.effect_id, due_at)
@@ -158,7 +158,8 @@ def _is_wanted(tx: Tx, effect_id: str) -> bool:
     return True
 
 
-def _next_try(tx: Tx, outgoing: Outgoing, answer: Answer, jitter: float) -> int:
+def next_try(tx: Tx, outgoing: Outgoing, answer: Answer, jitter: float) -> int:
+    """When an attempt that came to nothing may be made again."""
     if answer.spend_limit:
         return tx.now + seconds(SPEND_LIMIT_SECONDS)
     by_rule = min(RETRY_FIRST_SECONDS * 2 ** (outgoing.number - 1), RETRY_MAX_SECONDS)
@@ -212,8 +213,8 @@ def _attempt(account: Account, plan: CallPlan, fence: int, start: Start, resend:
     )
 
 
-def outgoing(account: Account, call: OpenCall, deadline_at: int) -> Outgoing:
-    """A call's newest attempt once more, to be asked about."""
+def outgoing(account: Account, call: OpenCall, deadline_at: int, withdraw: bool = False) -> Outgoing:
+    """A call's newest attempt once more, to be asked about; `withdraw` has the provider told to stop."""
     return Outgoing(
         call.attempt,
         call.effect_id,
@@ -222,13 +223,13 @@ def outgoing(account: Account, call: OpenCall, deadline_at: int) -> Outgoing:
         account.account,
         deadline_at,
         call.plan.request,
-        {**_facts(account), "reference": call.reference},
+        {**_facts(account), "reference": call.reference, "withdraw": int(withdraw)},
     )
 
 
 def _facts(account: Account) -> dict[str, str | int]:
     """Which provider the family is to send through."""
-    return {"provider": account.provider, "model": account.model}
+    return {"provider": account.provider, "model": account.model, "speed": account.speed}
 
 
 def _policy_allows(tx: Tx, account: Account, policy: Policy, control: Row, approved: list[Row]) -> bool:

@@ -41,6 +41,7 @@ def park_job(tx: Tx, job_id: str, fence: int, reason: str, due_at: int | None) -
 
 def cancel_job(tx: Tx, scope: Workspace, job_id: str, actor: str) -> str:
     """Cancel a job: queued, it ends at once; processing, it starts no further call; ended, it stays as it is.
+    One whose batches are under way ends once its holder has had them stopped, and knows what they cost.
 
     Gives the state in which it stood. Raises `CallerError` not_found.
     """
@@ -74,10 +75,13 @@ def cancel_jobs(tx: Tx, workspace: str, client_job_id: str, limit: int, after: s
 
 
 def _cancel(tx: Tx, job: Row) -> None:
-    if job.state == JOB.initial:
+    under_way = any(call.batched and call.is_doubtful for call in calls.unclosed(tx, job.id))
+    if job.state == JOB.initial and not under_way:
         _end(tx, job, "canceled", "canceled", "the job was canceled")
-    else:
-        jobs.ask_cancel(tx, job.id)
+        return
+    jobs.ask_cancel(tx, job.id)
+    if jobs.wake_one(tx, job.id):
+        lanes.wake(tx, job.workspace, lanes.ENGINE, tx.now)
 
 
 def _end(tx: Tx, job: Row, status: Status, code: str, message: str) -> None:

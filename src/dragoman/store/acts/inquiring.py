@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.effects import Answer, Outgoing
-from dragoman.model.jobs import Account, OpenCall
+from dragoman.model.jobs import SLOW_DOWN, Account, OpenCall
+from dragoman.store.acts.calling import next_try
 from dragoman.store.rows import approvals, budgets, calls, effects, jobs
 from dragoman.store.transaction import Tx
+
+Found = Literal["found", "absent", "refused", ""]
+"""The answer itself; that there will never be one; that the provider said no; nothing that decides."""
+_ENDS = {"fail": "find_absent", "refuse": "find_refused"}
 
 
 def take_over_calls(tx: Tx, job_id: str, fence: int) -> None:
@@ -22,11 +29,14 @@ def take_over_calls(tx: Tx, job_id: str, fence: int) -> None:
 
 def record_inquiry(
     tx: Tx, outgoing: Outgoing, answer: Answer | None, account: Account, call: OpenCall, by: str
-) -> bool:
-    """Write down what asking about an attempt has found; True where that is its answer.
+) -> Found:
+    """Write down what asking about an attempt has found.
 
-    The answer is kept and its money booked under the attempt, whose outcome stays what its sender saw.
+    An answer is kept and its money booked under the attempt, whose outcome stays what its sender saw. A
+    `final` word that there is none gives the money back, and the attempt is known to have had no effect.
     """
+    if answer is not None and answer.final:
+        return _record_end(tx, outgoing, answer, account, call, by)
     found = answer is not None and answer.outcome in ATTEMPT.groups["PAID"] and answer.body is not None
     approvals.note_inquiry(
         tx,
@@ -40,9 +50,33 @@ def record_inquiry(
     )
     attempt = effects.attempt(tx, outgoing.attempt_id)
     if not found or answer is None or answer.body is None or attempt is None:
-        return False
+        return ""
     calls.keep_answer(tx, outgoing, answer.body)
     used = effects.move(tx, call.effect_id, "find_done")
     reply = account.read(answer.body)
     budgets.book(tx, account, attempt, reply.usage, wasted=not used or reply.finish != "complete")
-    return used
+    return "found" if used else ""
+
+
+def _record_end(
+    tx: Tx, outgoing: Outgoing, answer: Answer, account: Account, call: OpenCall, by: str
+) -> Found:
+    refused = answer.outcome == "REJECTED" and answer.code not in SLOW_DOWN
+    approvals.note_inquiry(
+        tx,
+        workspace=account.workspace,
+        effect_id=call.effect_id,
+        attempt_id=outgoing.attempt_id,
+        disposition="PROVIDER_REJECTED" if refused else "PROVIDER_ABSENT_RETRY_ALLOWED",
+        object_ref=answer.provider_ref,
+        next_action="it is dealt with as a refusal" if refused else "it is sent again",
+        by=by,
+    )
+    attempt = effects.attempt(tx, outgoing.attempt_id)
+    if attempt is None or not effects.find_absent(tx, outgoing.attempt_id, answer):
+        return ""
+    budgets.release(tx, account, attempt)
+    if not effects.move(tx, call.effect_id, _ENDS[effects.event_of(answer)]):
+        return ""
+    calls.postpone(tx, call.effect_id, next_try(tx, outgoing, answer, 0.0))
+    return "refused" if refused else "absent"

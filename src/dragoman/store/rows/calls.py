@@ -23,6 +23,8 @@ _EFFECTS, _ATTEMPTS = ledger.effects, ledger.attempts
 
 _FREE: Idempotency = "PROVIDER_IDEMPOTENT"
 """The class of calls that cost nothing: what is unknown is sent again."""
+_BATCHED: Idempotency = "PROVIDER_QUERY_RECONCILABLE"
+"""The class of calls that go out as batches, whatever they cost: the provider can always be asked."""
 _HELD = CALL.next(CALL.initial, "hold")
 _CLOSED = CALL.next(CALL.initial, "validate")
 
@@ -85,7 +87,7 @@ def effect(account: Account, plan: CallPlan, call_id: str) -> EffectIdentity:
         workspace=account.workspace,
         family="completion",
         key=f"COMPLETION:{account.workspace}:{account.job_id}:{plan.ordinal}",
-        idempotency="LOCAL_IDEMPOTENT_ONLY" if account.priced else _FREE,
+        idempotency=_class(account),
         purpose="translate texts of a job",
         source_kind="calls",
         source_id=call_id,
@@ -93,6 +95,12 @@ def effect(account: Account, plan: CallPlan, call_id: str) -> EffectIdentity:
         correlation_id=account.client_job_id,
         credential_ref=account.account,
     )
+
+
+def _class(account: Account) -> Idempotency:
+    if account.speed == "batch":
+        return _BATCHED
+    return "LOCAL_IDEMPOTENT_ONLY" if account.priced else _FREE
 
 
 def insert(tx: Tx, account: Account, plan: CallPlan, call_id: str, effect_id: str) -> None:
@@ -136,6 +144,7 @@ def _open(row: Row) -> OpenCall:
         effect_id=row.effect_id,
         effect_state=row.effect_state,
         idempotent=row.idempotency == _FREE,
+        batched=row.idempotency == _BATCHED,
         held=row.state == _HELD,
         attempt=row.attempt_id or "",
         reference=row.provider_ref or "",

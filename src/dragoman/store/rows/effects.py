@@ -224,6 +224,15 @@ def move(tx: Tx, effect_id: str, event: str) -> bool:
     return False
 
 
+def find_absent(tx: Tx, attempt_id: str, answer: Answer) -> bool:
+    """Write down that an attempt of which nobody knew had no effect, and why; False where it is known."""
+    lost = sa.update(_ATTEMPTS).where(
+        _ATTEMPTS.c.id == attempt_id, _ATTEMPTS.c.outcome.in_(sorted(ATTEMPT.groups["UNKNOWN"]))
+    )
+    said = {"failure_code": answer.code, "message": answer.message[:500], "response_status": answer.status}
+    return tx.touched(lost.values(outcome=ATTEMPT.next("STARTED", "found_absent"), **said)) == 1
+
+
 def take_over(tx: Tx, effect_id: str) -> Row | None:
     """Give a foreign STARTED attempt up as CONNECTION_UNKNOWN; gives its effect's last attempt."""
     lost = sa.update(_ATTEMPTS).where(_ATTEMPTS.c.effect_id == effect_id, _ATTEMPTS.c.outcome == "STARTED")

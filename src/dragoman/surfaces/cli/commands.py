@@ -30,6 +30,11 @@ Canary = Annotated[
     int,
     typer.Option(min=0, max=CANARY_LIMIT_MAX, help="Translate only so many; then see `promote`."),
 ]
+Provider = Annotated[str, typer.Option(help="pseudo, openai:MODEL, apertium, or one of dragoman.toml.")]
+Speed = Annotated[
+    str,
+    typer.Option(help="standard, or batch: within a day, through the provider's batches at half the price."),
+]
 Manifest = Annotated[str, typer.Argument(help="The manifest's id, as `translate` printed it.")]
 
 
@@ -94,9 +99,7 @@ def _add_translate(cli: typer.Typer) -> None:
                 help="Where translations go: {locale} {path} {dir} {stem} {ext}.", metavar="PATTERN"
             ),
         ] = "",
-        provider: Annotated[
-            str, typer.Option(help="pseudo, openai:MODEL, apertium, or one of dragoman.toml.")
-        ] = "",
+        provider: Provider = "",
         base_url: BaseUrl = "",
         mode: Annotated[str, typer.Option(help="missing, changed or all.")] = "missing",
         on_unknown: Annotated[
@@ -105,6 +108,7 @@ def _add_translate(cli: typer.Typer) -> None:
         budget: Annotated[
             str, typer.Option(help="The most that it may cost: 5usd, 100000tokens; a rerun may raise it.")
         ] = "",
+        speed: Speed = "standard",
         canary: Canary = 0,
         wait: Annotated[bool, typer.Option("--wait", help="Stay while something waits.")] = False,
         force: Annotated[bool, typer.Option("--force", help="Also replace what people edited.")] = False,
@@ -135,6 +139,7 @@ def _add_translate(cli: typer.Typer) -> None:
             database_url=db,
             budget=budget,
             canary=canary,
+            speed=speed,
         )
         run(lambda settings: translating.translate(settings, asked), as_json, database_url=db)
 
@@ -152,6 +157,7 @@ def _add_estimate(cli: typer.Typer) -> None:
         provider: Annotated[str, typer.Option(help="As for `translate`.")] = "",
         base_url: BaseUrl = "",
         mode: Annotated[str, typer.Option(help="missing, changed or all.")] = "missing",
+        speed: Speed = "standard",
         db: Database = "",
         as_json: AsJson = False,
     ) -> None:
@@ -173,6 +179,7 @@ def _add_estimate(cli: typer.Typer) -> None:
             dry_run=True,
             as_json=as_json,
             database_url=db,
+            speed=speed,
         )
         run(lambda settings: estimating.estimate(settings, asked), as_json, database_url=db)
 

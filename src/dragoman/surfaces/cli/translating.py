@@ -22,6 +22,7 @@ from dragoman.kernel.errors import CallerError, LocaleError, OutsideError
 from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE, CONTROL_SECONDS
 from dragoman.model import budgets
 from dragoman.model.intents import MODES, Admitted
+from dragoman.model.jobs import SPEEDS
 from dragoman.surfaces.cli.following import follow, report
 from dragoman.surfaces.cli.report import INTERRUPTED
 from dragoman.surfaces.cli.telling import tell, terminal
@@ -80,6 +81,7 @@ def plan(settings: Settings, asked: Asked) -> Order:
     """Check a command line against the working tree. Raises `CallerError` naming what is wrong."""
     _refuse_choice("--mode", asked.mode, MODES)
     _refuse_choice("--on-unknown", asked.on_unknown, ("", "resend", "resend:unlimited", "hold"))
+    _refuse_choice("--speed", asked.speed, SPEEDS)
     source_locale = _locale(asked.source_locale or settings.source_locale, "--from")
     targets = sorted({_locale(locale, "--to") for locale in asked.locales or settings.locales})
     paths = [Path(path) for path in asked.paths] or [settings.root / path for path in settings.sources]
@@ -94,6 +96,7 @@ def plan(settings: Settings, asked: Asked) -> Order:
     provider, _, model = (asked.provider or default_provider(settings)).partition(":")
     if not settings.engine.url:  # a far engine knows its own
         _refuse_provider(settings, provider, asked.base_url)
+        _refuse_speed(settings, provider, asked)
     found = find_sources(settings, paths, asked.out, source_locale, targets)
     frozen = {
         "source_locale": source_locale,
@@ -110,6 +113,8 @@ def plan(settings: Settings, asked: Asked) -> Order:
         "batch_size": settings.batch_size,
         "concurrency": settings.concurrency,
     }
+    if asked.speed != "standard":
+        frozen["speed"] = asked.speed
     if asked.budget:
         frozen["budget"] = budgets.spelled(asked.budget, "--budget")
     pairs = tuple(sorted((document, locale) for document in found.templates for locale in targets))
@@ -150,6 +155,11 @@ def _refuse_provider(settings: Settings, name: str, base_url: str) -> None:
             place="--provider",
         )
     catalogue.factories(settings, base_url)[name]("")
+
+
+def _refuse_speed(settings: Settings, name: str, asked: Asked) -> None:
+    if asked.speed == "batch" and name not in catalogue.batchers(settings, asked.base_url):
+        raise CallerError(f"provider {name} sends no batches", place="--speed")
 
 
 async def _apply_policy(services: Services, admitted: Admitted, asked: Asked) -> None:

@@ -28,6 +28,7 @@ class Asked:
     database_url: str
     budget: str = ""
     canary: int = 0
+    speed: str = "standard"
 
     @property
     def again(self) -> str:
@@ -36,6 +37,7 @@ class Asked:
             "--from": self.source_locale,
             "--out": self.out,
             "--provider": self.provider,
+            "--speed": "" if self.speed == "standard" else self.speed,
             "--canary": str(self.canary or ""),
             "--mode": "" if self.mode in ("missing", "force") else self.mode,
         }

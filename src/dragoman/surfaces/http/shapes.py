@@ -87,6 +87,9 @@ class ManifestRequest(_Request):
     publish: Literal["auto", "manual", "none"] = "auto"
     partial: Literal["auto", "never"] = "auto"
     on_unknown: Literal["resend", "resend:unlimited", "hold"] = "resend"
+    speed: Literal["standard", "batch"] = Field(
+        "standard", description="`batch`: within a day, through the provider's batches at their price."
+    )
     provider: str = Field("", max_length=255, description="The name of a configured provider.")
     tone: str = Field("", max_length=255)
     budget: Budget | None = None

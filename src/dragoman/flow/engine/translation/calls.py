@@ -14,13 +14,18 @@ from dragoman.content import prompting
 from dragoman.content.verdicts import VERSION, Verdict, judge
 from dragoman.flow.engine.translation.aftermath import Aftermath, Again, aftermath
 from dragoman.flow.engine.translation.work import JobWork
-from dragoman.kernel.clock import seconds
+from dragoman.kernel.clock import MICROSECONDS, seconds
 from dragoman.kernel.identity import Chance
-from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, IDLE_POLL_SECONDS, RETRY_FIRST_SECONDS
+from dragoman.kernel.limits import (
+    BATCH_POLL_SECONDS_MAX,
+    CALL_TIMEOUT_SECONDS,
+    IDLE_POLL_SECONDS,
+    RETRY_FIRST_SECONDS,
+)
 from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.completions import Finish, Reply
-from dragoman.model.effects import Outgoing
+from dragoman.model.effects import Answer, Outgoing
 from dragoman.model.jobs import CallPlan, Closing, Halt, OpenCall, Result, Settled
 from dragoman.model.memories import Remembered
 from dragoman.store.acts import calling, closing, inquiring
@@ -62,7 +67,7 @@ class Calls:
             return await self._close(work, call, work.account.read(call.answer or b""))
         if call.is_refused:
             return await self._refused(work, call, call.failure, call.message, call.status)
-        if call.due_at > self._database.now():
+        if call.due_at > self._database.now() and not (work.is_canceled and call.batched):
             work.waits.append(call.due_at)
             return ()
         if call.is_doubtful and not call.idempotent:
@@ -106,7 +111,8 @@ class Calls:
         """Go on from what an attempt of this worker came to."""
         if came.reply is not None:
             return await self._close(work, call, came.reply)
-        if came.outcome in ATTEMPT.groups["UNKNOWN"] and work.account.priced:
+        is_unknown = came.outcome in ATTEMPT.groups["UNKNOWN"]
+        if is_unknown and work.account.priced and work.account.speed != "batch":  # no batch ends so soon
             found = await self._ask(work, call)
             if isinstance(found, Reply):
                 return await self._close(work, call, found)
@@ -114,7 +120,7 @@ class Calls:
             return await self._refused(work, call, came.code, came.message, came.status or 0)
         if came.code == "provider_credentials_missing":
             work.fail(came.code, came.message)
-        elif came.due_at > work.job.deadline_at:
+        elif came.due_at > work.job.deadline_at and not (is_unknown and call.reference):
             work.fail("provider_unavailable", came.message)
         elif came.is_pause:
             work.stop = work.stop or Halt("provider", came.due_at)
@@ -146,23 +152,41 @@ class Calls:
         found = await self._ask(work, call)
         if isinstance(found, Reply):
             return await self._close(work, call, found)
-        if found == "unreachable":
-            work.waits.append(self._database.now() + seconds(RETRY_FIRST_SECONDS))
+        if isinstance(found, Answer):
+            return await self._refused(work, call, found.code, found.message, found.status or 0)
+        if found != "unknown":
+            work.withdraws |= work.is_canceled and call.batched and found == "unreachable"
+            work.waits.append(self._database.now() + seconds(self._pause_seconds(work, call)))
             return ()
         options = work.job.options
         policy = calling.Policy(options.on_unknown, options.batch_size)
         return await self._attempt(work, call, calling.resend_call, call, policy)
 
-    async def _ask(self, work: JobWork, call: OpenCall) -> Reply | Literal["unknown", "unreachable"]:
-        """What the provider knows of a call's newest attempt, written down."""
+    def _pause_seconds(self, work: JobWork, call: OpenCall) -> float:
+        """Until an unknown call is looked at again; of a batch a quarter of its age, within bounds."""
+        age_seconds = (self._database.now() - call.due_at) / MICROSECONDS
+        if not call.batched or work.is_canceled:
+            return RETRY_FIRST_SECONDS
+        return min(max(age_seconds / 4, RETRY_FIRST_SECONDS), BATCH_POLL_SECONDS_MAX)
+
+    async def _ask(
+        self, work: JobWork, call: OpenCall
+    ) -> Reply | Answer | Literal["unknown", "unreachable", "absent"]:
+        """What the provider knows of a call's newest attempt, written down; an `Answer` is its refusal."""
         left_seconds = min(self._call_timeout_seconds, work.left_seconds())
-        asked = calling.outgoing(work.account, call, self._database.now() + seconds(left_seconds))
+        deadline_at = self._database.now() + seconds(left_seconds)
+        withdraw = work.is_canceled and call.batched
+        asked = calling.outgoing(work.account, call, deadline_at, withdraw)
         answer = await self._ledger.inquire(_FAMILY, asked, left_seconds)
         found = await self._database.run(
             inquiring.record_inquiry, asked, answer, work.account, call, self._worker
         )
-        if found and answer is not None:
+        if found == "found" and answer is not None:
             return work.account.read(answer.body or b"")
+        if found == "refused" and answer is not None:
+            return answer
+        if found == "absent":
+            return "absent"
         return "unknown" if answer is None else "unreachable"
 
     async def _close(self, work: JobWork, call: OpenCall, reply: Reply) -> tuple[OpenCall, ...]:

@@ -55,7 +55,7 @@ class Fallback:
         for entry in self._chains.get(name, ()):
             other, _, model = entry.partition(":")
             try:
-                provider = self._providers.resolve(other, model)
+                provider = self._providers.resolve(other, model, job.options.speed)
                 for locale in {field.target_locale for field in fields}:
                     provider.target_code(locale)
             except DragomanError:

@@ -107,7 +107,7 @@ class Translation:
         loaded = await self._load(claimed)
         options = loaded.job.options
         try:
-            provider = self._providers.resolve(options.provider, options.model)
+            provider = self._providers.resolve(options.provider, options.model, options.speed)
         except OutsideError as error:
             return await self._wait(claimed, loaded, error)
         except DragomanError as error:
@@ -175,7 +175,7 @@ class Translation:
             yield placed
 
     async def _end(self, claimed: Claimed, work: JobWork) -> End:
-        if work.open and not (work.stop and work.stop.cause == "canceled"):
+        if work.open and not work.is_canceled:
             failure, fields = (work.failure or ("",))[0], tuple(work.open.values())
             if await self._fallback.hand_over(claimed, work.job, work.provider, fields, failure):
                 return "parked"
@@ -183,7 +183,8 @@ class Translation:
             return await self._finish(claimed, "failed", *work.failure)
         if not work.open:
             return await self._completed(claimed, work)
-        if work.stop and work.stop.cause == "canceled":
+        settles = work.withdraws and self._database.now() < work.job.deadline_at
+        if work.is_canceled and not settles:
             return await self._finish(claimed, "canceled", "canceled", "the job was canceled")
         reason, due_at = self._parking(work)
         await self._database.run(finishing.park_job, claimed.job_id, claimed.fence, reason, due_at)

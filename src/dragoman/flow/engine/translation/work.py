@@ -55,6 +55,8 @@ class JobWork:
         """When calls that wait may be tried again."""
         self.holds = False
         """Whether a call is held for a person or a wider policy."""
+        self.withdraws = False
+        """Whether a batch was told to stop and has not ended: what it costs is known only then."""
         self._chance = chance
         self._last_call = loaded.last_call
         self._pieces: dict[int, tuple[Piece, ...]] = {}
@@ -73,6 +75,11 @@ class JobWork:
     def has_progressed(self) -> bool:
         """Whether anything has come of it since it was claimed."""
         return len(self.open) < self._open_at_first
+
+    @property
+    def is_canceled(self) -> bool:
+        """Whether nobody wants it any more."""
+        return self.stop is not None and self.stop.cause == "canceled"
 
     @property
     def may_start(self) -> bool:
@@ -217,6 +224,7 @@ def _account(loaded: Loaded, provider: Provider, bounds: Bounds) -> Account:
         priced=provider.priced,
         read=_careful(provider.read),
         bounds=bounds,
+        speed=job.options.speed,
     )
 
 

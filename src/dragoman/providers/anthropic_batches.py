@@ -1,0 +1,143 @@
+"""Anthropic's Message Batches: one request a batch, known by the custom id that the results carry.
+
+A batch has no metadata, and a listing shows no custom ids. Where the answer to its making was lost, the
+batches of one request that were made about when the attempt was are looked through, and the results of those
+that have ended say whose they are; while one of them is still worked on, nothing is decided. None that fits
+leaves the attempt as unknown as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Unpack
+from urllib.parse import quote
+
+from dragoman.kernel import limits
+from dragoman.kernel.identity import made_seconds
+from dragoman.model.completions import ProviderAnswer
+from dragoman.providers import batching, exchange, failures
+from dragoman.providers.batching import Batching, Spoken
+from dragoman.providers.codes import Choose
+from dragoman.providers.hosted import Hosted, KeyReader, Options, parsed
+from dragoman.providers.vendors import ANTHROPIC
+
+_STATUSES: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "overloaded_error": 529,
+}
+"""The status that a plain call has for a type of error; any other type is the server's own trouble."""
+
+
+class AnthropicBatchesProvider(Batching):
+    """One account at Anthropic, for one model."""
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        base_url: str,
+        key_reader: KeyReader,
+        choose_code: Choose,
+        *,
+        spoken: Spoken,
+        **options: Unpack[Options],
+    ) -> None:
+        options["vendor"] = options.get("vendor") or ANTHROPIC
+        super().__init__(spoken, Hosted(name, model, base_url, key_reader, choose_code, **options))
+        address = str(self._hosted.url).rstrip("/")
+        self._url = f"{address if address.endswith('/v1') else address + '/v1'}/messages/batches"
+
+    async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
+        """One POST; the answer is the batch's id."""
+        asked = {"requests": [{"custom_id": attempt_id, "params": json.loads(body)}]}
+        made = exchange.compact(asked).encode()
+        return batching.created(await self._hosted.call("POST", self._url, made, deadline_seconds))
+
+    async def ask(self, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
+        """The batch whose results carry this attempt's id; see the module for what can be known of it."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + deadline_seconds
+        listing = await self._hosted.call("GET", f"{self._url}?limit=100", None, end - loop.time())
+        if listing.outcome != failures.SUCCEEDED:
+            return batching.unclear(listing)
+        undecided: ProviderAnswer | None = None
+        for batch in batching.members(listing):
+            if not (_holds_one(batch) and _is_of_its_time(batch, attempt_id)):
+                continue
+            found = await self._ended_or_working(batch, attempt_id, lambda: end - loop.time())
+            if found is not None and (found.outcome == failures.SUCCEEDED or found.final):
+                return found
+            undecided = undecided or (batching.unclear(found) if found is not None else None)
+        return undecided
+
+    async def fetch(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
+        """One look at a batch; its answer, once it has ended. None where none is there (any more)."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + deadline_seconds
+        seen = await self._hosted.call("GET", self._url_of(reference), None, end - loop.time())
+        if batching.is_unknown_there(seen):
+            return None
+        batch = parsed(seen.body or b"") if seen.outcome == failures.SUCCEEDED else None
+        if batch is None:
+            return batching.unclear(seen, reference)
+        return await self._ended_or_working(batch, attempt_id, lambda: end - loop.time())
+
+    async def cancel(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
+        """Ask the provider to stop a batch; what it has answered until then is paid for."""
+        return await self._hosted.call("POST", f"{self._url_of(reference)}/cancel", b"", deadline_seconds)
+
+    async def _ended_or_working(
+        self, batch: Mapping[str, object], attempt_id: str, left_seconds: Callable[[], float]
+    ) -> ProviderAnswer | None:
+        """None where the results are gone, or are another attempt's."""
+        reference = str(batch.get("id", ""))
+        if batch.get("processing_status") != "ended":
+            return batching.working(reference)
+        url = f"{self._url_of(reference)}/results"
+        file = await self._hosted.call("GET", url, None, left_seconds())
+        if batching.is_unknown_there(file):
+            return None
+        if file.outcome != failures.SUCCEEDED:
+            return batching.unclear(file, reference)
+        line = batching.line_of(file, attempt_id)
+        return None if line is None else self._line(line, reference)
+
+    def _line(self, line: Mapping[str, object], reference: str) -> ProviderAnswer:
+        result = line.get("result")
+        said = result if isinstance(result, dict) else {}
+        if said.get("type") == "succeeded":
+            return self.judged(200, said.get("message"), reference)
+        if said.get("type") != "errored":
+            return batching.unworked(reference, f"the batch's request is {said.get('type')}")
+        told = said.get("error")
+        error = told.get("error", told) if isinstance(told, dict) else {}
+        kind = str(error.get("type")) if isinstance(error, dict) else ""
+        return self.judged(_STATUSES.get(kind, 500), {"type": "error", "error": error}, reference)
+
+    def _url_of(self, reference: str) -> str:
+        return f"{self._url}/{quote(reference, safe='')}"
+
+
+def _holds_one(batch: Mapping[str, object]) -> bool:
+    counts = batch.get("request_counts")
+    return isinstance(counts, dict) and sum(exchange.tokens(count) for count in counts.values()) == 1
+
+
+def _is_of_its_time(batch: Mapping[str, object], attempt_id: str) -> bool:
+    """Whether a batch may have been made by an attempt, whose id tells when that began; doubt says yes."""
+    try:
+        made = datetime.fromisoformat(str(batch.get("created_at"))).timestamp()
+    except ValueError:
+        return True
+    window = limits.BATCH_CLOCKS_SECONDS + limits.CALL_TIMEOUT_SECONDS
+    began = made_seconds(attempt_id)
+    return began is None or abs(made - began) <= window
