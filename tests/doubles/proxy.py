@@ -65,6 +65,10 @@ class Proxy:
         self._rules.append(rule)
         return rule
 
+    def forget(self) -> None:
+        """Lose nothing more; what was not met yet passes."""
+        self._rules.clear()
+
     def cut_all(self) -> None:
         """Drop every connection, as a server does that restarts."""
         for pair in self._pairs:

@@ -9,6 +9,7 @@ from typing import Any
 COULD_NOT_RUN, FAILED, WAITING, INTERRUPTED = 1, 3, 4, 130
 
 _LOST_SHOWN = 5
+_ENDED = ("completed", "failed", "canceled")
 _RELEASE = {
     "waiting_budget": "Raise the budget; the work goes on by itself",
     "waiting_provider": "The provider has them wait; the work goes on by itself, here with --wait",
@@ -45,9 +46,14 @@ class Report:
         """Of several, the first of 130, 1, 4, 3, 0."""
         if self.interrupted:
             return INTERRUPTED
-        if self.waiting:
+        if self.waiting or not self.has_ended:
             return WAITING
         return FAILED if self.failures else 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of it is open any more. What is, may be held by a claim that has to run out."""
+        return self.status in _ENDED
 
     def as_json(self) -> dict[str, Any]:
         """`{manifest_id, status, counts, outputs, failures, waiting, cost}`, `lost` where there is any, and
@@ -77,6 +83,8 @@ class Report:
     def next_steps(self) -> list[str]:
         """What to do about what failed and what waits, each with the command; one line each."""
         steps = [*self._waits(), *self._remedies(), *self._leftovers(), *self.notes]
+        if not self.waiting and not self.has_ended and not self.interrupted:
+            steps.append(f"The rest is claimed by somebody whose claim has to run out: {self._again}")
         if self.interrupted:
             steps.append(f"Interrupted; nothing is lost. To go on: {self._again}")
         return steps
