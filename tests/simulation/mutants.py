@@ -254,7 +254,9 @@ def started_before_the_sample() -> AbstractContextManager[object]:
 
 
 ALL: Mapping[str, Mutant] = {
-    "a cursor before its pairs": Mutant(cursor_before_its_pairs, "record_walk", world=SCOPE),
+    "a cursor before its pairs": Mutant(
+        cursor_before_its_pairs, "record_walk", world=replace(SCOPE, is_small=True)
+    ),
     "a canary that waits for no sample": Mutant(started_before_the_sample, world=CANARY),
     "a fence that nobody looks at": Mutant(held_without_fence, "record_preparations"),
     "a job's fence that nobody looks at": Mutant(job_held_without_fence, "close_call"),
