@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.content.checks import CHECKS
 from dragoman.content.checks.pair import Pair
-from dragoman.content.vocabulary import winner
+from dragoman.content.vocabulary import winner, words_of
 from dragoman.model.documents import Syntax
 from dragoman.providers.pseudo import pseudo
 
@@ -95,8 +95,8 @@ def test_prose_in_another_language_is_found(target: str, to: str, wrong: bool) -
 
 
 def test_a_language_without_a_table_is_not_judged() -> None:
-    assert winner("Save the document before you close it", "eo", "en") == ""
-    assert winner("", "de", "en") == ""
+    assert winner(words_of("Save the document before you close it"), "eo", "en") == ""
+    assert winner([], "de", "en") == ""
 
 
 def test_one_language_has_its_own_words_in_all_regions() -> None:

@@ -92,6 +92,8 @@ QUEUE_SEEN_SECONDS = 5  # for so long an answer about the queue's health is give
 
 # memory and glossary
 MEMORY_THRESHOLD = 100
+SOURCES_KEPT = 512  # source texts whose checking is remembered from locale to locale
+SOURCE_KEPT_CHARS = 2_000
 FUZZY_SCORE_MIN = 75  # per cent alike, below which a text is no neighbour of another
 FUZZY_PAGE = 50
 FUZZY_SHOWN = 3
