@@ -127,8 +127,8 @@ class Tx:
         if not rows:
             return 0
         runner = self._open
-        bound = [runner.compilations.bound(statement, values)[0] for values in rows]
-        count = runner.change_many(bound[0].sql, [one.parameters for one in bound])
+        sql, parameters = runner.compilations.each(statement, rows)
+        count = runner.change_many(sql, parameters)
         if count:
             self.wrote = True
         return count

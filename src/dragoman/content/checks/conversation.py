@@ -105,7 +105,8 @@ REFUSED_BY = (
     "ecco la traduzione", "mi dispiace", "ai-model", "ai-taalmodel", "hier is de vertaling", "het spijt me",
     "model językowy", "przykro mi", "oto tłumaczenie", "языковая модель", "как ии", "извините, ",
     "вот перевод", "мовна модель", "ось переклад", "r yapay zeka ", "şte çeviri",
-    "作为", "以下是", "无法", "不能", "作為", "無法", "として", "以下の通り", "申し訳", "모델로서", "죄송하지만",
+    "作为", "以下是", "无法", "不能", "作為", "無法", "として", "以下の通り", "申し訳",
+    "모델로서", "죄송하지만",
     "كنموذج لغوي", "بصفتي نموذج", "إليك الترجمة", "آسف، ",
 )  # fmt: skip
 """Each refusal holds one of these in lower case: almost no other text does, and to look for them is cheap."""

@@ -88,20 +88,31 @@ def exact(tx: Tx, workspace: str, place: Place, source_hashes: Sequence[str]) ->
     return found
 
 
-def keep(tx: Tx, workspace: str, place: Place, made: Sequence[Remembered]) -> int:
+Made = tuple[str, Place, Remembered]
+"""A translation, and in which workspace and place it is to be remembered."""
+
+
+def keep(tx: Tx, made: Sequence[Made]) -> int:
     """Remember translations by AI; how many were new.
 
     One that was made from something else is replaced; what a person or a file says stays as it is.
     """
-    new = _insert(tx, workspace, place, made)
+    in_order = sorted(made, key=_key)
+    new = _insert(tx, in_order)
     if new < len(made):
-        tx.touched_each(_RENEW_STALE, [_renewal(tx, workspace, place, one) for one in made])
+        tx.touched_each(_RENEW_STALE, [_renewal(tx, *one) for one in in_order])
     return new
+
+
+def _key(made: Made) -> tuple[object, ...]:
+    """All who write several rows lock them in this order."""
+    workspace, place, one = made
+    return (workspace, *place, one.source_hash, one.context_hash)
 
 
 def take_in(tx: Tx, workspace: str, place: Place, given: Sequence[Remembered]) -> int:
     """Remember translations that come from elsewhere; how many were new. Only what a person says stays."""
-    new = _insert(tx, workspace, place, given)
+    new = _insert(tx, [(workspace, place, one) for one in given])
     if new < len(given):
         tx.touched_each(_RENEW_UNSEEN, [_renewal(tx, workspace, place, one) for one in given])
     return new
@@ -140,7 +151,7 @@ def note_trials(tx: Tx, workspace: str, job_id: str, trial_keys: Iterable[str]) 
     tx.insert_new(_TRIALS, rows, ("workspace", "trial_key", "job_id"))
 
 
-def _insert(tx: Tx, workspace: str, place: Place, made: Sequence[Remembered]) -> int:
+def _insert(tx: Tx, made: Sequence[Made]) -> int:
     rows = [
         {
             "workspace": workspace,
@@ -152,7 +163,7 @@ def _insert(tx: Tx, workspace: str, place: Place, made: Sequence[Remembered]) ->
             "created_at": one.created_at or tx.now,
             **_made(tx, one),
         }
-        for one in made
+        for workspace, place, one in made
     ]
     return tx.insert_new(_MEMORY, rows, _KEY)
 

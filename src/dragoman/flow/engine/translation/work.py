@@ -65,6 +65,7 @@ class JobWork:
         """Field → texts like it with their translations, to be shown."""
         self._glossaries: dict[str, Glossary] = {}
         self._terms: dict[int, Terms] = {}
+        self._bases: dict[Terms, str] = {}
 
     @property
     def shelf(self) -> Shelf:
@@ -134,14 +135,17 @@ class JobWork:
 
     def basis(self, field: Field) -> str:
         """What a translation made now is made from, beside the text and its context."""
-        return key_hash(
-            self.provider.model,
-            prompting.VERSION,
-            verdicts.VERSION,
-            self.job.options.tone,
-            self.library.manner.style,
-            *self.terms(field).key,
-        )
+        terms = self.terms(field)
+        if terms not in self._bases:
+            self._bases[terms] = key_hash(
+                self.provider.model,
+                prompting.VERSION,
+                verdicts.VERSION,
+                self.job.options.tone,
+                self.library.manner.style,
+                *terms.key,
+            )
+        return self._bases[terms]
 
     def _glossary(self, locale: str) -> Glossary:
         if locale not in self._glossaries:
