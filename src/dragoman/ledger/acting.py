@@ -40,22 +40,31 @@ class Ledger:
         begin_args: tuple[Any, ...],
         settle: Callable[..., T],
         settle_args: tuple[Any, ...] = (),
+        answered: Callable[[Answer], object] | None = None,
     ) -> T | S:
         """Begin, send once, settle. What `begin` answers instead of an `Outgoing` is handed back: nothing
         was sent.
 
-        `settle` is called as `settle(tx, outgoing, answer, *settle_args)`.
+        `settle` is called as `settle(tx, outgoing, answer, *settle_args)`; `answered` hears at once that the
+        outside has had its turn.
         """
         outgoing = await self._database.run(begin, *begin_args)
         if not isinstance(outgoing, Outgoing):
             return outgoing
-        return await self.deliver(family, outgoing, settle, settle_args)
+        return await self.deliver(family, outgoing, settle, settle_args, answered)
 
     async def deliver(
-        self, family: str, outgoing: Outgoing, settle: Callable[..., T], settle_args: tuple[Any, ...] = ()
+        self,
+        family: str,
+        outgoing: Outgoing,
+        settle: Callable[..., T],
+        settle_args: tuple[Any, ...] = (),
+        answered: Callable[[Answer], object] | None = None,
     ) -> T:
         """Send an attempt that an earlier transaction of this very process has begun, then settle it."""
         answer = await self._send(self._families[family], outgoing)
+        if answered is not None:
+            answered(answer)
         for pause_seconds in SETTLE_PAUSES_SECONDS:
             try:
                 return await self._database.run(settle, outgoing, answer, *settle_args)

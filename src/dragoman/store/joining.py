@@ -84,14 +84,16 @@ class Joint:
     ) -> None:
         try:
             answers = await self._run(act, [asking for asking, _ in group]) if group else []
-        except Exception as error:  # noqa: BLE001 - whoever waits is told, whatever it is
-            if len(group) > 1 and not isinstance(error, StoreError):
+        except BaseException as error:  # whoever waits is told, whatever it is
+            if len(group) > 1 and isinstance(error, Exception) and not isinstance(error, StoreError):
                 for one in group:
                     await self._answer(act, [one])
                 return
             for _, answer in group:
                 if not answer.done():
                     answer.set_exception(error)
+            if isinstance(error, asyncio.CancelledError):
+                raise
             return
         for (_, answer), given in zip(group, answers, strict=True):
             if not answer.done():

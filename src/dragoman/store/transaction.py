@@ -122,7 +122,8 @@ class Tx:
     def touched_each(self, statement: Any, rows: Sequence[Values]) -> int:
         """Run an UPDATE or DELETE once for each row of values; how many rows it matched in all.
 
-        One trip to the server, and one compilation: the rows differ in values only.
+        One trip to the server, and one compilation: the rows differ in values only, and no two match the same
+        row of the table.
         """
         if not rows:
             return 0

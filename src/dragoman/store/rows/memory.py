@@ -97,14 +97,14 @@ def keep(tx: Tx, made: Sequence[Made]) -> int:
 
     One that was made from something else is replaced; what a person or a file says stays as it is.
     """
-    in_order = sorted(made, key=_key)
+    in_order = [one for _, one in sorted({_key(one): one for one in made}.items())]
     new = _insert(tx, in_order)
-    if new < len(made):
+    if new < len(in_order):
         tx.touched_each(_RENEW_STALE, [_renewal(tx, *one) for one in in_order])
     return new
 
 
-def _key(made: Made) -> tuple[object, ...]:
+def _key(made: Made) -> tuple[str, ...]:
     """All who write several rows lock them in this order."""
     workspace, place, one = made
     return (workspace, *place, one.source_hash, one.context_hash)
@@ -114,7 +114,8 @@ def take_in(tx: Tx, workspace: str, place: Place, given: Sequence[Remembered]) -
     """Remember translations that come from elsewhere; how many were new. Only what a person says stays."""
     new = _insert(tx, [(workspace, place, one) for one in given])
     if new < len(given):
-        tx.touched_each(_RENEW_UNSEEN, [_renewal(tx, workspace, place, one) for one in given])
+        last = {(one.source_hash, one.context_hash): one for one in given}
+        tx.touched_each(_RENEW_UNSEEN, [_renewal(tx, workspace, place, one) for one in last.values()])
     return new
 
 

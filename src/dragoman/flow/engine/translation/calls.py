@@ -13,6 +13,7 @@ from typing import Any, Literal
 from dragoman.content import prompting
 from dragoman.content.verdicts import VERSION, Verdict, judge
 from dragoman.flow.engine.translation.aftermath import Aftermath, Again, aftermath
+from dragoman.flow.engine.translation.gate import Place
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.clock import MICROSECONDS, seconds
 from dragoman.kernel.identity import Chance
@@ -61,8 +62,11 @@ class Calls:
         self._worker = worker
         self._call_timeout_seconds = call_timeout_seconds
 
-    async def advance(self, work: JobWork, call: OpenCall) -> tuple[OpenCall, ...]:
-        """Bring a call as far as it comes now; gives the calls that follow it. Raises `LeaseLost`."""
+    async def advance(self, work: JobWork, call: OpenCall, place: Place) -> tuple[OpenCall, ...]:
+        """Bring a call as far as it comes now; gives the calls that follow it. Raises `LeaseLost`.
+
+        `place` is left as soon as the provider has answered: to settle and to judge takes none.
+        """
         if call.is_answered:
             return await self._close(work, call, work.account.read(call.answer or b""))
         if call.is_refused:
@@ -71,13 +75,13 @@ class Calls:
             work.waits.append(call.due_at)
             return ()
         if call.is_doubtful and not call.idempotent:
-            return await self._doubted(work, call)
+            return await self._doubted(work, call, place)
         if call.effect_id:
-            return await self._attempt(work, call, calling.start_again, call)
-        return await self._attempt(work, call, calling.start_call, call.plan)
+            return await self._attempt(work, call, place, calling.start_again, call)
+        return await self._attempt(work, call, place, calling.start_call, call.plan)
 
     async def _attempt(
-        self, work: JobWork, call: OpenCall, begin: Callable[..., Outgoing | Halt], *asked: Any
+        self, work: JobWork, call: OpenCall, place: Place, begin: Callable[..., Outgoing | Halt], *asked: Any
     ) -> tuple[OpenCall, ...]:
         """Make one attempt, unless something stops the job."""
         if not work.may_start:
@@ -89,6 +93,7 @@ class Calls:
             (work.fence, work.account, start, *asked),
             calling.settle_call,
             (work.account, self._chance.fraction()),
+            lambda answer: None if answer.outcome in ATTEMPT.groups["UNKNOWN"] else place.leave(),
         )
         if isinstance(came, Halt):
             self._halted(work, came)
@@ -147,7 +152,7 @@ class Calls:
         ]
         return await self._store(work, Closing(call.effect_id, tuple(results)))
 
-    async def _doubted(self, work: JobWork, call: OpenCall) -> tuple[OpenCall, ...]:
+    async def _doubted(self, work: JobWork, call: OpenCall, place: Place) -> tuple[OpenCall, ...]:
         """Nobody knows whether this was paid: ask, and only then let the money policy decide."""
         found = await self._ask(work, call)
         if isinstance(found, Reply):
@@ -160,7 +165,7 @@ class Calls:
             return ()
         options = work.job.options
         policy = calling.Policy(options.on_unknown, options.batch_size)
-        return await self._attempt(work, call, calling.resend_call, call, policy)
+        return await self._attempt(work, call, place, calling.resend_call, call, policy)
 
     def _pause_seconds(self, work: JobWork, call: OpenCall) -> float:
         """Until an unknown call is looked at again; of a batch a quarter of its age, within bounds."""

@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 
 from dragoman.kernel.clock import Clock, SystemClock
@@ -95,6 +96,22 @@ class _Waiting:
     """True with a place; False where nothing is to begin."""
 
 
+class Place:
+    """A place at the gate, or none (it is false then). It can be given up before its block ends."""
+
+    def __init__(self, leave: Callable[[], None] | None) -> None:
+        self._leave = leave
+
+    def __bool__(self) -> bool:
+        return self._leave is not None
+
+    def leave(self) -> None:
+        """Let somebody else call: the provider has answered, the rest is ours. Once is enough."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+
 class Gate:
     """Hands out places. `rates` are those of provider names."""
 
@@ -128,14 +145,14 @@ class Gate:
     @asynccontextmanager
     async def slot(
         self, caller: Caller, tokens: int = 0, wanted: Callable[[], bool] = lambda: True
-    ) -> AsyncIterator[bool]:
-        """Wait for a place and keep it. False, without a place, once nothing is to begin (`wanted`)."""
+    ) -> AsyncIterator[Place]:
+        """Wait for a place and keep it. None is given once nothing is to begin (`wanted`)."""
         placed = await self._enter(caller, tokens, wanted)
+        place = Place(partial(self._leave, caller) if placed else None)
         try:
-            yield placed
+            yield place
         finally:
-            if placed:
-                self._leave(caller)
+            place.leave()
 
     async def _enter(self, caller: Caller, tokens: int, wanted: Callable[[], bool]) -> bool:
         waiting = _Waiting(caller, tokens, wanted, asyncio.get_running_loop().create_future())

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from dragoman.content import prompting
 from dragoman.flow.engine.translation.calls import Calls
 from dragoman.flow.engine.translation.fallback import Fallback
-from dragoman.flow.engine.translation.gate import Gate
+from dragoman.flow.engine.translation.gate import Gate, Place
 from dragoman.flow.engine.translation.knowing import Knowing
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.clock import seconds
@@ -151,28 +151,29 @@ class Translation:
 
     async def _pursue_group(self, work: JobWork, group: Sequence[Field]) -> None:
         tokens, wanted = prompting.tokens(group), lambda: work.may_start
-        async with work.slots, self._gate.slot(work.caller, tokens, wanted) as placed:
-            if not (placed and work.may_start):
+        async with work.slots, self._gate.slot(work.caller, tokens, wanted) as place:
+            if not (place and work.may_start):
                 return
-            follow_ups = await self._calls.advance(work, OpenCall(work.plan("first", group, {})))
+            call = OpenCall(work.plan("first", group, {}))
+            follow_ups = await self._calls.advance(work, call, place)
         await _together(self._pursue(work, call) for call in follow_ups)
 
     async def _pursue(self, work: JobWork, call: OpenCall) -> None:
         """Bring a call, and all that follow from it, as far as they come now."""
-        async with work.slots, self._place_for(work, call) as placed:
-            if not placed:
+        async with work.slots, self._place_for(work, call) as place:
+            if not place:
                 return
-            follow_ups = await self._calls.advance(work, call)
+            follow_ups = await self._calls.advance(work, call, place)
         await _together(self._pursue(work, following) for following in follow_ups)
 
     @contextlib.asynccontextmanager
-    async def _place_for(self, work: JobWork, call: OpenCall) -> AsyncIterator[bool]:
+    async def _place_for(self, work: JobWork, call: OpenCall) -> AsyncIterator[Place]:
         """A place at the gate; what the provider has said already needs none to be dealt with."""
         if call.is_answered or call.is_refused:
-            yield not self._gate.is_closed
+            yield Place(None if self._gate.is_closed else _nothing)
             return
-        async with self._gate.slot(work.caller, _tokens(call)) as placed:
-            yield placed
+        async with self._gate.slot(work.caller, _tokens(call)) as place:
+            yield place
 
     async def _end(self, claimed: Claimed, work: JobWork) -> End:
         if work.open and not work.is_canceled:
@@ -234,6 +235,10 @@ def _uncalled(work: JobWork, calls: Sequence[OpenCall]) -> list[Field]:
     """Open fields that belong to no call of an earlier holder: those calls, or what follows them, go on."""
     called = {ordinal for call in calls for _, ordinal, _ in call.plan.asked}
     return [field for field in work.open.values() if field.ordinal not in called]
+
+
+def _nothing() -> None:
+    """Nobody waits for a place that was not taken."""
 
 
 def _tokens(call: OpenCall) -> int:
