@@ -1,6 +1,7 @@
 """The engine alone, kept busy: `python -m bench.engine_run URL FOLDER BASE_URL IN_FLIGHT CALLS` prints JSON.
 
-Everything up to acceptance is done beforehand. Then only the translation loop runs: claims, leases, the
+Everything up to acceptance is done beforehand. Texts like others are not looked for (`bench memory` measures
+that). Then only the translation loop runs: claims, leases, the
 ledger, the provider's calls, the checks and every row that they leave. The folder holds documents of 20
 fields already.
 """
@@ -40,7 +41,11 @@ async def run(url: str, folder: str, base_url: str, in_flight: int, calls: int) 
     settings = load(
         Path(folder),
         database_url=url,
-        providers={"double": ProviderSettings(protocol="chat", model="m", base_url=base_url, priced=False)},
+        providers={
+            "double": ProviderSettings(
+                protocol="chat", model="m", base_url=base_url, priced=False, examples=False
+            )
+        },
         calls_per_process=in_flight,
         jobs_per_process=2 + 2 * in_flight // CONCURRENCY_MAX,
         submit_per_step=20,

@@ -187,8 +187,11 @@ def winner(said: Sequence[str], expected: str, feared: str) -> str:
     best, most = "", max(3 * own, len(said) // 6)
     if len(strange) <= most:
         return ""
+    counted = Counter(strange)
+    if len(counted) < _LONE_HITS_MIN:
+        return ""
     met: dict[str, list[int]] = {}
-    for word, count in Counter(strange).items():
+    for word, count in counted.items():
         for name in _SPEAKERS[word]:
             met.setdefault(name, []).append(count)
     for name, counts in met.items():

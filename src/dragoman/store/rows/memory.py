@@ -65,6 +65,7 @@ _RENEW = (
 )
 _RENEW_STALE = _RENEW.where(_MEMORY.c.origin == "ai", _MEMORY.c.basis != sa.bindparam("new_basis"))
 _RENEW_UNSEEN = _RENEW.where(_MEMORY.c.origin != "person")
+_ANY_TRIAL = sa.select(_TRIALS.c.trial_key).where(_TRIALS.c.workspace == sa.bindparam("ws")).limit(1)
 _TRIED = (
     sa.select(_TRIALS.c.trial_key, sa.func.count().label("jobs"))
     .where(
@@ -141,6 +142,11 @@ def tried(tx: Tx, workspace: str, trial_keys: Sequence[str]) -> Mapping[str, int
     if not trial_keys:
         return {}
     return {row.trial_key: row.jobs for row in tx.all(_TRIED, {"ws": workspace, "keys": trial_keys})}
+
+
+def has_trials(tx: Tx, workspace: str) -> bool:
+    """Whether anything was ever tried in vain in a workspace."""
+    return tx.first(_ANY_TRIAL, {"ws": workspace}) is not None
 
 
 def note_trials(tx: Tx, workspace: str, job_id: str, trial_keys: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from dragoman.content import prompting
@@ -55,7 +55,7 @@ class Translation:
     """Works jobs, one a call of `work`, any number side by side. `gate` is the process's one.
 
     `bounds` are what each provider, by name, may cost a workspace in a calendar month, `fallbacks` who goes
-    on where it refuses to serve.
+    on where it refuses to serve; those `without_examples` are shown none.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Translation:
         offload: Offload | None = None,
         bounds: Mapping[str, Bounds] | None = None,
         fallbacks: Mapping[str, Sequence[str]] | None = None,
+        without_examples: Collection[str] = (),
     ) -> None:
         self._database = database
         self._providers = providers
@@ -83,7 +84,7 @@ class Translation:
         self._lease_seconds = lease_seconds
         self._bounds = bounds or {}
         self._fallback = Fallback(database, providers, fallbacks)
-        self._knowing = Knowing(database, offload or InlineOffload())
+        self._knowing = Knowing(database, offload or InlineOffload(), without_examples)
         self._calls = Calls(database, ledger, chance, keeper.owner, call_timeout_seconds)
 
     async def work(self, claimed: Claimed) -> End:

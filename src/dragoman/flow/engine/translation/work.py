@@ -61,6 +61,8 @@ class JobWork:
         self._last_call = loaded.last_call
         self._pieces: dict[int, tuple[Piece, ...]] = {}
         self.library = loaded.library
+        self.has_trials = loaded.has_trials
+        """Whether texts of this workspace have ever been tried in vain."""
         self.similar: dict[int, tuple[tuple[str, str], ...]] = {}
         """Field → texts like it with their translations, to be shown."""
         self._glossaries: dict[str, Glossary] = {}
@@ -93,11 +95,12 @@ class JobWork:
         """A call for these fields of one locale, under prompt ids of its own."""
         asked: dict[str, Asked] = {}
         items: list[PromptItem] = []
+        names = iter(self._fresh_names(sum([len(self.pieces(field)) for field in fields])))
         near = {text for field in fields for text in [field.value] if isinstance(text, str)}
         for field in fields:
             help_ = self._help(field, near)
             for piece in self.pieces(field):
-                name = self._fresh_name(asked)
+                name = next(names)
                 asked[name] = Asked(name, field.ordinal, piece.category)
                 complaint = complaints.get((field.ordinal, piece.category), "")
                 items.append(prompting.prompt_item(field, piece, name, complaint, help_))
@@ -208,11 +211,15 @@ class JobWork:
             self.basis(field),
         )
 
-    def _fresh_name(self, taken: Mapping[str, Asked]) -> str:
-        name = self._chance.token(PROMPT_ID_CHARS)
-        while name in taken:
-            name = self._chance.token(PROMPT_ID_CHARS)
-        return name
+    def _fresh_names(self, count: int) -> Iterable[str]:
+        """So many different prompt ids, out of one draw as a rule."""
+        names: dict[str, None] = {}
+        while len(names) < count:
+            drawn = self._chance.token(PROMPT_ID_CHARS * (count - len(names)))
+            names.update(
+                (drawn[at : at + PROMPT_ID_CHARS], None) for at in range(0, len(drawn), PROMPT_ID_CHARS)
+            )
+        return names
 
 
 def _account(loaded: Loaded, provider: Provider, bounds: Bounds) -> Account:
