@@ -24,6 +24,7 @@ from dragoman.flow.site.admission import Admission, Caller
 from dragoman.flow.site.callbacks import Callbacks
 from dragoman.flow.site.convergence import Convergence
 from dragoman.flow.site.estimate import Estimating
+from dragoman.flow.site.locking import Locking
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.steering import Steering
 from dragoman.flow.site.views import Views
@@ -68,6 +69,7 @@ class Services:
     views: Views
     estimating: Estimating
     convergence: Convergence
+    locking: Locking
     callbacks: Callbacks
     acceptance: Acceptance
     controls: Controls
@@ -167,6 +169,7 @@ def assemble(
             converging.of(settings, offload, find_sources, estimating, admission),
             workers.hint,
         ),
+        locking=Locking(database, source_of, catalogue.formats(), offload),
         callbacks=callbacks,
         acceptance=acceptance,
         controls=controls,

@@ -110,6 +110,9 @@ def _add_translate(cli: typer.Typer) -> None:
         ] = "",
         speed: Speed = "standard",
         canary: Canary = 0,
+        frozen: Annotated[
+            bool, typer.Option("--frozen", help="Only hold dragoman.lock to the files; 3 where one is stale.")
+        ] = False,
         wait: Annotated[bool, typer.Option("--wait", help="Stay while something waits.")] = False,
         force: Annotated[bool, typer.Option("--force", help="Also replace what people edited.")] = False,
         explain_edits: Annotated[
@@ -140,6 +143,7 @@ def _add_translate(cli: typer.Typer) -> None:
             budget=budget,
             canary=canary,
             speed=speed,
+            frozen=frozen,
         )
         run(lambda settings: translating.translate(settings, asked), as_json, database_url=db)
 

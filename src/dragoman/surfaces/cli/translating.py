@@ -24,6 +24,7 @@ from dragoman.model import budgets
 from dragoman.model.intents import MODES, Admitted
 from dragoman.model.jobs import SPEEDS
 from dragoman.surfaces.cli.following import follow, report
+from dragoman.surfaces.cli.lock_file import LockFile, hold_to
 from dragoman.surfaces.cli.report import INTERRUPTED
 from dragoman.surfaces.cli.telling import tell, terminal
 from dragoman.surfaces.cli.typed import Asked
@@ -63,7 +64,11 @@ async def translate(settings: Settings, asked: Asked) -> int:
     alone = {"calls_per_process": CALLS_PER_PROCESS_TRANSLATE, "queue": "memory", "queue_backend": ""}
     settings = settings.model_copy(update=alone)  # it wakes its own loops; other processes find work by poll
     order = plan(settings, asked)
+    if asked.frozen:
+        return hold_to(settings, order.project, order.pairs, order.frozen, asked.as_json)
+    lock = LockFile(settings)
     async with opened(settings, base_url=asked.base_url) as services:
+        await lock.fill(services, order.project, order.pairs, order.frozen)
         admitted = await services.admission.admit_pairs(
             services.caller(_OWNER),
             order.project,
@@ -74,7 +79,10 @@ async def translate(settings: Settings, asked: Asked) -> int:
             canary_limit=order.canary_limit,
         )
         await _apply_policy(services, admitted, asked)
-        return await _work(services, admitted, asked, order.left_out)
+        code = await _work(services, admitted, asked, order.left_out)
+        if not asked.dry_run and code != INTERRUPTED:
+            await lock.write(services, order.project, order.pairs, order.frozen)
+        return code
 
 
 def plan(settings: Settings, asked: Asked) -> Order:
@@ -94,7 +102,7 @@ def plan(settings: Settings, asked: Asked) -> Order:
     if source_locale in targets:
         raise CallerError(f"{source_locale} is the source locale", "source_is_target", place="--to")
     provider, _, model = (asked.provider or default_provider(settings)).partition(":")
-    if not settings.engine.url:  # a far engine knows its own
+    if not (settings.engine.url or asked.frozen):  # a far engine knows its own
         _refuse_provider(settings, provider, asked.base_url)
         _refuse_speed(settings, provider, asked)
     found = find_sources(settings, paths, asked.out, source_locale, targets)

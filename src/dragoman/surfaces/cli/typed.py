@@ -29,6 +29,7 @@ class Asked:
     budget: str = ""
     canary: int = 0
     speed: str = "standard"
+    frozen: bool = False
 
     @property
     def again(self) -> str:
