@@ -14,9 +14,9 @@ from dragoman.kernel.errors import LocaleError
 from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE
 from dragoman.model.runs import RunDraft
 from dragoman.surfaces.cli.lock_file import LockFile, hold_to
+from dragoman.surfaces.cli.ordering import default_provider
 from dragoman.surfaces.cli.report import COULD_NOT_RUN, FAILED, WAITING
 from dragoman.surfaces.cli.telling import terminal
-from dragoman.surfaces.cli.translating import default_provider
 from dragoman.wiring.converging import read_order
 from dragoman.wiring.rounds import opened
 from dragoman.wiring.services import Services, find_sources
@@ -57,18 +57,17 @@ async def up(settings: Settings, asked: Asked) -> int:
             "locales": sorted({_locale(locale) for locale in asked.locales or settings.locales}),
         },
     )
+    order = read_order(settings, find_sources, draft.project, draft.asked)
     if asked.frozen:
-        order = read_order(settings, find_sources, draft.project, draft.asked)
         return hold_to(settings, draft.project, order.pairs, order.frozen, asked.as_json)
-    lock = LockFile(settings)
+    lock = LockFile(settings, order.frozen)
     async with opened(settings) as services:
-        order = await services.offload.call(read_order, settings, find_sources, draft.project, draft.asked)
-        await lock.fill(services, draft.project, order.pairs, order.frozen)
+        await lock.fill(services, draft.project, order.pairs)
         started = await services.convergence.start(draft)
         report, waits = _NOTHING, False
         if started is not None:
             report, waits = await _follow(services, started.run_id)
-        await lock.write(services, draft.project, order.pairs, order.frozen)
+        await lock.write(services, draft.project, order.pairs)
     return _tell(report, asked.as_json, waits)
 
 

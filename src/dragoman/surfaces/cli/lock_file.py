@@ -22,30 +22,30 @@ _SHOWN = 25
 
 
 class LockFile:
-    """The file of one tree. It is kept where it stands or a setting asks for it."""
+    """The file of one tree, for work under some frozen settings.
 
-    def __init__(self, settings: Settings) -> None:
+    It is kept where it stands or a setting asks for it, and the project lies in files.
+    """
+
+    def __init__(self, settings: Settings, frozen: Mapping[str, Any]) -> None:
         """Raises `CallerError` naming the line where the file cannot be read."""
         self._path = settings.root / lockfile.NAME
         self._workspace = settings.workspace
+        self._frozen = frozen
         self.stands = self._path.is_file()
-        self._is_kept = self.stands or settings.lock
+        self.is_kept = (self.stands or settings.lock) and _has_files(frozen)
         self.lines = lockfile.read(_text(self._path)) if self.stands else {}
 
-    async def fill(
-        self, services: Services, project: str, pairs: Sequence[Pair], frozen: Mapping[str, Any]
-    ) -> None:
+    async def fill(self, services: Services, project: str, pairs: Sequence[Pair]) -> None:
         """Let the database take over what it knows nothing of and the files prove."""
-        if self.lines and _has_files(frozen):
-            await services.locking.fill(self._workspace, project, pairs, frozen, self.lines)
+        if self.is_kept and self.lines:
+            await services.locking.fill(self._workspace, project, pairs, self._frozen, self.lines)
 
-    async def write(
-        self, services: Services, project: str, pairs: Sequence[Pair], frozen: Mapping[str, Any]
-    ) -> None:
+    async def write(self, services: Services, project: str, pairs: Sequence[Pair]) -> None:
         """Bring the lines of these pairs up to date, at once or not at all; equal lines are left alone."""
-        if not (self._is_kept and _has_files(frozen)):
+        if not self.is_kept:
             return
-        made = await services.locking.export(self._workspace, project, pairs, frozen, self.lines)
+        made = await services.locking.export(self._workspace, project, pairs, self._frozen, self.lines)
         told = lockfile.printed(made)
         if self.stands and _text(self._path) == told:
             return
@@ -60,7 +60,7 @@ def hold_to(
     """Compare lock and files, and name every pair that is stale: exit code 3 where one is. Writes nothing and
     opens no database.
     """
-    lock = LockFile(settings)
+    lock = LockFile(settings, frozen)
     if not lock.stands:
         said = f"there is no {lockfile.NAME}: set `lock = true` in dragoman.toml and translate once"
         raise CallerError(said, "path_not_found", place=lockfile.NAME)
