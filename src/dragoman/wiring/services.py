@@ -146,6 +146,7 @@ def assemble(
     frozen = frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
     estimating = Estimating(database, source_of, catalogue.formats(), completion, offload)
+    asks = converging.of(settings, offload, find_sources, estimating, admission)
     return Services(
         settings=settings,
         database=database,
@@ -163,12 +164,7 @@ def assemble(
         steering=Steering(database, ledger, keeper.owner, source_of, workers.hint, offload),
         views=Views(database, source_of, offload),
         estimating=estimating,
-        convergence=Convergence(
-            database,
-            keeper,
-            converging.of(settings, offload, find_sources, estimating, admission),
-            workers.hint,
-        ),
+        convergence=Convergence(database, keeper, asks, workers.hint),
         locking=Locking(database, source_of, catalogue.formats(), offload),
         callbacks=callbacks,
         acceptance=acceptance,
