@@ -40,6 +40,7 @@ from dragoman.store.acts import remembering
 from dragoman.store.database import Database
 from dragoman.store.servers import Options
 from dragoman.wiring import catalogue, converging, linking
+from dragoman.wiring.measuring import Meter
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
 from dragoman.wiring.sourcing import frozen_source, source_of
@@ -72,6 +73,7 @@ class Services:
     controls: Controls
     jobs: Jobs
     workers: Workers
+    meter: Meter
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the process is to stop: whoever answers for long ends its answer."""
@@ -139,8 +141,7 @@ def assemble(
     transports: dict[str, WebhookTransport] = {"local": local, "http": http, "https": http}
     webhook = Webhook(transports, linking.secret_reader(settings, sealer), database.now)
     ledger = _ledger(database, offload, completion, Submission(engine), webhook)
-    workers = Workers(keeper)
-    frozen = frozen_settings(settings)
+    workers, frozen = Workers(keeper), frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
     estimating = Estimating(database, source_of, catalogue.formats(), completion, offload)
     return Services(
@@ -171,6 +172,7 @@ def assemble(
         controls=controls,
         jobs=jobs,
         workers=workers,
+        meter=Meter(database, clock),
         closers=[queue.close, completion.close, http.close, engine.close],
     )
 
