@@ -42,6 +42,7 @@ from dragoman.store.acts import remembering
 from dragoman.store.database import Database
 from dragoman.store.servers import Options
 from dragoman.wiring import catalogue, converging, linking
+from dragoman.wiring.measuring import Meter
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
 from dragoman.wiring.sourcing import frozen_source, source_of, token_of
@@ -75,6 +76,7 @@ class Services:
     controls: Controls
     jobs: Jobs
     workers: Workers
+    meter: Meter
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the process is to stop: whoever answers for long ends its answer."""
@@ -142,8 +144,7 @@ def assemble(
     webhook = Webhook(transports, linking.secret_reader(settings, sealer), database.now)
     target = HttpTarget(token_of)
     ledger = _ledger(database, offload, target, completion, Submission(engine), webhook)
-    workers = Workers(keeper)
-    frozen = frozen_settings(settings)
+    workers, frozen = Workers(keeper), frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
     estimating = Estimating(database, source_of, catalogue.formats(), completion, offload)
     asks = converging.of(settings, offload, find_sources, estimating, admission)
@@ -171,6 +172,7 @@ def assemble(
         controls=controls,
         jobs=jobs,
         workers=workers,
+        meter=Meter(database, clock),
         closers=[queue.close, completion.close, http.close, engine.close, target.close],
     )
 
