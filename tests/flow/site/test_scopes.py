@@ -302,21 +302,6 @@ def test_named_documents_replace_paging_and_unreadable_ones_are_failed_intents(d
     asyncio.run(play())
 
 
-def test_documents_without_an_id_are_ignored_and_counted(sqlite_url: str) -> None:
-    """[C-043, C-102]"""
-
-    async def play() -> None:
-        async with stage(sqlite_url, site_of(5, 0), page_size=2) as site:
-            site.source.nameless = 1
-            admitted = await admit(site, collections=["posts"])
-            await enumerate_all(site)
-            status = await site.views.status("default", admitted.manifest_id)
-            assert status["enumeration"]["ignored_without_id"] == 3
-            assert status["counts"]["total"] == 10
-
-    asyncio.run(play())
-
-
 def test_a_document_that_comes_while_the_walk_ends_is_met(sqlite_url: str) -> None:
     """[C-042] the last page is read again, and what it repeats makes nothing twice."""
 
