@@ -241,6 +241,18 @@ async def test_the_prompt_holds_terms_examples_and_neighbours(database_url: str)
         assert system["content"].endswith("House style: Say vous.")
 
 
+async def test_a_provider_without_examples_is_shown_none(database_url: str) -> None:
+    """`examples = false`: nothing that is alike is looked for, or told; what fills a field is not concerned."""
+    async with ChatServer() as server, world(database_url, chat(server)) as here:
+        await take_in(here, remembered("Save the file now", "Enregistrer"), remembered("Yes", "Oui"))
+        accepted = await here.accept({"a": {"one": "Save the file soon", "two": "Yes"}})
+        here.without_examples = ["double"]
+        await Process(here).drain()
+        [item] = server.calls[0].question["items"]
+        assert "similar" not in item
+        assert (await here.texts(accepted.job_id))["two"] == "Oui"
+
+
 async def test_a_violated_term_is_a_failed_check_that_the_repair_names(database_url: str) -> None:
     """The complaint holds the term; what obeys the second time is stored."""
     then = {"act": "translate", "replace": {"folder": "dossier", "Dragoman": "Drogman"}}

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 
+from dragoman.kernel import metrics
 from dragoman.kernel.clock import Clock, SystemClock
 
 _BURST_SHARE = 1 / 6  # of a minute's tokens may go at once
@@ -145,6 +146,7 @@ class Gate:
     @asynccontextmanager
     async def slot(
         self, caller: Caller, tokens: int = 0, wanted: Callable[[], bool] = lambda: True
+<<<<<<< HEAD
     ) -> AsyncIterator[Place]:
         """Wait for a place and keep it. None is given once nothing is to begin (`wanted`)."""
         placed = await self._enter(caller, tokens, wanted)
@@ -153,6 +155,19 @@ class Gate:
             yield place
         finally:
             place.leave()
+=======
+    ) -> AsyncIterator[bool]:
+        """Wait for a place and keep it. False, without a place, once nothing is to begin (`wanted`)."""
+        began = self._clock.monotonic()
+        if not await self._enter(caller, tokens, wanted):
+            yield False
+            return
+        try:
+            with metrics.calling(self._clock.monotonic() - began):
+                yield True
+        finally:
+            self._leave(caller)
+>>>>>>> origin/main
 
     async def _enter(self, caller: Caller, tokens: int, wanted: Callable[[], bool]) -> bool:
         waiting = _Waiting(caller, tokens, wanted, asyncio.get_running_loop().create_future())
