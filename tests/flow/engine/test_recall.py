@@ -242,11 +242,11 @@ async def test_the_prompt_holds_terms_examples_and_neighbours(database_url: str)
 
 
 async def test_a_provider_without_examples_is_shown_none(database_url: str) -> None:
-    """`examples = false`: nothing that is alike is looked for, or told; what fills a field is not concerned."""
+    """`examples = false`: nothing alike is looked for or told; what fills a field is not concerned."""
     async with ChatServer() as server, world(database_url, chat(server)) as here:
         await take_in(here, remembered("Save the file now", "Enregistrer"), remembered("Yes", "Oui"))
         accepted = await here.accept({"a": {"one": "Save the file soon", "two": "Yes"}})
-        here.without_examples = ["double"]
+        here.without_examples = ["chat"]
         await Process(here).drain()
         [item] = server.calls[0].question["items"]
         assert "similar" not in item

@@ -12,9 +12,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 
 from dragoman.kernel import metrics
@@ -146,28 +145,16 @@ class Gate:
     @asynccontextmanager
     async def slot(
         self, caller: Caller, tokens: int = 0, wanted: Callable[[], bool] = lambda: True
-<<<<<<< HEAD
     ) -> AsyncIterator[Place]:
         """Wait for a place and keep it. None is given once nothing is to begin (`wanted`)."""
-        placed = await self._enter(caller, tokens, wanted)
-        place = Place(partial(self._leave, caller) if placed else None)
-        try:
-            yield place
-        finally:
-            place.leave()
-=======
-    ) -> AsyncIterator[bool]:
-        """Wait for a place and keep it. False, without a place, once nothing is to begin (`wanted`)."""
         began = self._clock.monotonic()
         if not await self._enter(caller, tokens, wanted):
-            yield False
+            yield Place(None)
             return
-        try:
-            with metrics.calling(self._clock.monotonic() - began):
-                yield True
-        finally:
-            self._leave(caller)
->>>>>>> origin/main
+        with ExitStack() as kept:
+            kept.callback(self._leave, caller)
+            kept.enter_context(metrics.calling(self._clock.monotonic() - began))
+            yield Place(kept.close)
 
     async def _enter(self, caller: Caller, tokens: int, wanted: Callable[[], bool]) -> bool:
         waiting = _Waiting(caller, tokens, wanted, asyncio.get_running_loop().create_future())
