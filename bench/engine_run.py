@@ -70,7 +70,7 @@ async def run(url: str, folder: str, base_url: str, in_flight: int, calls: int, 
         await services.close()
         tell(calls=made, calls_per_second=made / took, cpu_ms=used / made * 1e3)
         return
-    services.workers.start([loop for loop in loops(services, ["engine"]) if loop.name == "translation"])
+    services.workers.start([loop for loop in loops(services, ["engine"]) if loop.name == "translate"])
     used, began, commits = cpu_seconds(), time.perf_counter(), database.commits
     while await database.read(count, OPEN):
         await asyncio.sleep(_LOOK_SECONDS)

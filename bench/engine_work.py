@@ -22,7 +22,7 @@ async def run(url: str, folder: str, base_url: str, in_flight: int) -> None:
     services = await opened(url, folder, base_url, in_flight)
     ready()
     used, began = cpu_seconds(), time.perf_counter()
-    services.workers.start([loop for loop in loops(services, ["engine"]) if loop.name == "translation"])
+    services.workers.start([loop for loop in loops(services, ["engine"]) if loop.name == "translate"])
     while await services.database.read(count, OPEN):
         await asyncio.sleep(_LOOK_SECONDS)
     took, used = time.perf_counter() - began, cpu_seconds() - used
