@@ -38,10 +38,10 @@ from dragoman.model.scopes import Workspace
 from dragoman.store import migrate
 from dragoman.store.acts import remembering
 from dragoman.store.database import Database
-from dragoman.store.servers import Options
 from dragoman.wiring import catalogue, converging, linking
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
+from dragoman.wiring.signing_in import options_of
 from dragoman.wiring.sourcing import frozen_source, source_of
 from dragoman.workers import Keeper, Workers
 
@@ -95,10 +95,8 @@ async def open_services(settings: Settings, base_url: str = "") -> Services:
     journal.setup(clock, style=settings.log_style, level=settings.log_level)
     if settings.embedded:
         settings.state_folder.mkdir(parents=True, exist_ok=True)
-    await asyncio.to_thread(migrate.prepare, settings.database)
-    options = Options(
-        group_commit=settings.group_commit, synchronous="FULL" if settings.durable else "NORMAL"
-    )
+    options = options_of(settings)
+    await asyncio.to_thread(migrate.prepare, settings.database, options)
     database = await Database.open(settings.database, clock=clock, chance=chance, options=options)
     await _tell_manners(settings, database)
     return assemble(settings, database, clock, chance, ThreadOffload(), base_url)

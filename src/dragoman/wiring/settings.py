@@ -141,6 +141,8 @@ class Settings(BaseSettings):
     """Files and folders that `translate` looks at when no path is named, from the root."""
     database_url: str = ""
     """Empty: the SQLite file in the state folder."""
+    database_auth: Literal["", "azure"] = ""
+    """`azure`: a token of this machine's managed identity is the password, at PostgreSQL and MySQL in Azure."""
     state_folder: Path = Path(STATE_FOLDER)
     root: Path = Path(".")
     """The working tree: documents are named relative to it, and nothing is written outside of it."""
@@ -277,6 +279,8 @@ def _refuse_unsafe(settings: Settings) -> None:
             f"call_timeout_seconds ({settings.call_timeout_seconds:g}) "
             f"and a margin of {limits.LEASE_MARGIN_SECONDS} seconds"
         )
+    if settings.database_auth and settings.embedded:
+        raise SettingsError("setting database_auth: azure is for PostgreSQL and MySQL; a SQLite file has no login")
     _refuse_unclear_queue(settings)
     for name, project in settings.projects.items():
         _refuse_source(f"setting projects.{name}", project)

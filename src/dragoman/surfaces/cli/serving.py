@@ -25,6 +25,7 @@ from dragoman.wiring.draining import retention_due
 from dragoman.wiring.rounds import ROLES, opened
 from dragoman.wiring.services import Services
 from dragoman.wiring.settings import Settings
+from dragoman.wiring.signing_in import options_of
 
 _BACKLOG = 2048
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -143,8 +144,9 @@ async def revoke_token(settings: Settings, token_id: str) -> int:
 
 async def migrate(settings: Settings) -> int:
     """Bring the schema up to date; says what it is now."""
-    changed = await asyncio.to_thread(migrations.migrate, settings.database)
-    standing = await asyncio.to_thread(migrations.current, settings.database)
+    options = options_of(settings)
+    changed = await asyncio.to_thread(migrations.migrate, settings.database, options)
+    standing = await asyncio.to_thread(migrations.current, settings.database, options)
     print(f"schema {standing}{' (was brought up to date)' if changed else ', nothing to do'}")
     return 0
 
