@@ -1,4 +1,4 @@
-"""Signing in to a database in Azure: this machine's token is the password, renewed in time, and never told."""
+"""Signing in to a database in Azure: this machine's token is the password, renewed and never told."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_without_a_token_the_database_cannot_be_reached_and_nothing_secret_is_to
 def test_an_unencrypted_connection_never_carries_the_token(
     account: Account, token_service: TokenService, tmp_path: Path
 ) -> None:
-    """[J-091] Unless the URL says otherwise: here the server offers no encryption, or one nobody vouches for."""
+    """[J-091] Unless the URL says so: here the server offers no encryption, or one nobody vouches for."""
     bare = account.url.partition("?")[0]
     settings = settings_for(account, tmp_path).model_copy(update={"database_url": bare})
     account.set("token-of-the-machine")

@@ -24,9 +24,7 @@ def engine_of(url: str, options: Options | None = None) -> sa.Engine:
     if target.get_backend_name() == "sqlite":
         return _sqlite(target)
     if target.get_backend_name() == "postgresql":
-        return _let_in(
-            server, sa.create_engine(target, poolclass=NullPool, isolation_level="READ COMMITTED")
-        )
+        return _let_in(server, sa.create_engine(target, poolclass=NullPool, isolation_level="READ COMMITTED"))
     asked = _let_in(server, sa.create_engine(target.set(drivername="mysql+pymysql"), poolclass=NullPool))
     with asked.connect() as connection:
         is_mariadb = "mariadb" in str(connection.scalar(sa.text("SELECT VERSION()"))).lower()

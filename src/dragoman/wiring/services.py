@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.content.sources.folder import Found, find
-from dragoman.content.submissions import Bounds
 from dragoman.families.completion import Completion
 from dragoman.families.publication.dry_run import DryRun
 from dragoman.families.publication.files import Files
@@ -29,7 +28,6 @@ from dragoman.flow.site.views import Views
 from dragoman.kernel import journal, processes
 from dragoman.kernel.clock import Clock, SystemClock
 from dragoman.kernel.identity import Chance, SystemChance
-from dragoman.kernel.limits import FIELDS_PER_ITEM_SETTING_MAX
 from dragoman.kernel.offload import Offload, ThreadOffload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import EngineClient, Family, Queue, WebhookTransport
@@ -127,8 +125,10 @@ def assemble(
     completion = completion or _completion(settings, base_url)
     woken = woken or waking(settings, database, clock, chance)
     queue, sealer = woken.queue, linking.sealer_of_environment()
-    bounds = Bounds(fields_per_item_max=FIELDS_PER_ITEM_SETTING_MAX)
-    acceptance = Acceptance(database, queue, completion, offload, chance, bounds, sealer)
+    capacity, local_capacity = linking.capacity_of(settings), linking.local_capacity(settings)
+    acceptance = Acceptance(
+        database, queue, completion, offload, chance, capacity, sealer, local_capacity=local_capacity
+    )
     controls, jobs = Controls(database), Jobs(database)
     engine = linking.engine_of(settings, acceptance, controls, jobs)
     callbacks = Callbacks(database, engine, lambda: linking.callback_secrets(settings), settings.workspace)

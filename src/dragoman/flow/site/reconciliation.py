@@ -20,7 +20,10 @@ _ASK_SECONDS = 10.0
 
 
 class Reconciliation:
-    """Asks about at most 20 submissions a run, for at most 20 seconds; about each every `age_seconds`."""
+    """Asks about at most 20 submissions a run, for at most 20 seconds; about each every `age_seconds`.
+
+    Only about those that were made for this `account` at an engine.
+    """
 
     def __init__(
         self,
@@ -28,15 +31,19 @@ class Reconciliation:
         engine: EngineClient,
         clock: Clock,
         age_seconds: float = RECONCILE_AGE_SECONDS,
+        account: str = "local",
     ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
         self._age_seconds = age_seconds
+        self._account = account
 
     async def step(self) -> int:
         """Ask about the submissions that are due; how many were asked about."""
-        due = await self._database.run(reconciling.due_inquiries, RECONCILE_PER_RUN, self._age_seconds)
+        due = await self._database.run(
+            reconciling.due_inquiries, RECONCILE_PER_RUN, self._age_seconds, self._account
+        )
         until = self._clock.monotonic() + RECONCILE_RUN_SECONDS
         asked = 0
         for inquiry in due:

@@ -15,7 +15,6 @@ from dragoman.kernel.limits import (
     FAILURES_PAGE,
     FAILURES_PAGE_MAX,
     ITEMS_PAGE,
-    REQUEST_BYTES_MAX,
     SMALL_BODY_BYTES_MAX,
 )
 from dragoman.model.identities import Identity
@@ -71,7 +70,7 @@ async def create_manifest(
     idempotency_key: Annotated[str | None, Header(description="Another spelling of `request_id`.")] = None,
 ) -> JSONResponse:
     """Ask for translations. Nothing is prepared and nobody is called before the answer."""
-    asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
+    asked = await read_object(request, services.settings.request_bytes_max, services.offload)
     _name(asked, idempotency_key)
     if asked.get("mode") == "force":
         require(identity, "manifests:force")
@@ -268,7 +267,7 @@ async def estimate_manifest(
     request: Request, workspace: str, identity: Writer, services: TheServices
 ) -> JSONResponse:
     """What a request of explicit pairs would cost, memory included. Calls nobody and writes nothing."""
-    asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
+    asked = await read_object(request, services.settings.request_bytes_max, services.offload)
     caller = Caller(workspace, identity.actor)
     project, pairs, settings = await services.admission.read_pairs(caller, asked)
     return JSONResponse(await services.estimating.estimate(workspace, project, pairs, settings))
