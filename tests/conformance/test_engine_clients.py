@@ -212,7 +212,7 @@ def test_secrets_are_read_at_send_time_and_travel_in_headers_only() -> None:
             assert headers[CALLBACK_SECRET] == "the callback secret"
             assert headers["Authorization"] == "Bearer t-1"
             assert b"secret" not in b"".join(engine.bodies)
-        unset = HttpEngine("http://127.0.0.1:9", token=lambda: "t", callback_secrets=lambda: [])
+        unset = HttpEngine("http://127.0.0.1:9", token=lambda: "t", callback_secrets=list)
         answer = await unset.submit("default", "s-1", b"{}", 5)
         assert (answer.outcome, answer.code) == ("NOT_STARTED", "callback_secret_missing")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -22,7 +23,7 @@ OLD, NEW = "the old secret of the suite", "the new secret of the suite"
 IN_FORCE, BEFORE = "DRAGOMAN_CALLBACK_SECRET", "DRAGOMAN_CALLBACK_SECRET_BEFORE"
 
 
-def settings_for(url: str, folder: Path, **more: bool) -> Settings:
+def settings_for(url: str, folder: Path, **more: Any) -> Settings:
     engine = EngineSettings(url="http://127.0.0.1:9", callback_url="https://site.example/callbacks", **more)
     return Settings(database_url=url, root=folder, state_folder=folder / "s", engine=engine)
 

@@ -11,7 +11,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
@@ -44,7 +44,7 @@ class Server:
     """One database, from which sessions are opened. `place` names it in messages."""
 
     has_clock = True
-    encrypted: Mapping[str, object] = {}
+    encrypted: ClassVar[Mapping[str, object]] = {}
     """What makes the driver refuse a connection that others can read."""
 
     def __init__(self, url: sa.URL, options: Options) -> None:
@@ -120,7 +120,7 @@ def tune(connection: sqlite3.Connection, synchronous: str) -> None:
 class PostgresServer(Server):
     """PostgreSQL through psycopg 3."""
 
-    encrypted = {"sslmode": "require"}
+    encrypted: ClassVar[Mapping[str, object]] = {"sslmode": "require"}
 
     def __init__(self, url: sa.URL, options: Options) -> None:
         super().__init__(url, options)
@@ -149,7 +149,7 @@ class PostgresServer(Server):
 class MysqlServer(Server):
     """MariaDB ≥ 10.6 or MySQL 8 through PyMySQL; on older ones rows are claimed one by one."""
 
-    encrypted = {"ssl_verify_cert": True, "ssl_verify_identity": True}
+    encrypted: ClassVar[Mapping[str, object]] = {"ssl_verify_cert": True, "ssl_verify_identity": True}
 
     def __init__(self, url: sa.URL, options: Options) -> None:
         super().__init__(url, options)

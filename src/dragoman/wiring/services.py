@@ -126,10 +126,8 @@ def assemble(
     completion = completion or _completion(settings, base_url)
     woken = woken or waking(settings, database, clock, chance)
     queue, sealer = woken.queue, linking.sealer_of_environment()
-    capacity, local_capacity = linking.capacity_of(settings), linking.local_capacity(settings)
-    acceptance = Acceptance(
-        database, queue, completion, offload, chance, capacity, sealer, local_capacity=local_capacity
-    )
+    bounds = linking.capacity_of(settings), sealer, linking.local_capacity(settings)
+    acceptance = Acceptance(database, queue, completion, offload, chance, *bounds)
     controls, jobs = Controls(database), Jobs(database)
     engine = linking.engine_of(settings, acceptance, controls, jobs)
     callbacks = Callbacks(database, engine, lambda: linking.callback_secrets(settings), settings.workspace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def test_a_submission_holds_what_the_engine_takes_and_not_less(capacity: Capacit
         assert draft.body == canonical.encode(body)
     sent = sum(len(item["fields"]) for body in told for item in body["items"])
     assert sent == 100, "every field goes out once"
-    for before, after in zip(drafts, drafts[1:], strict=False):
+    for before, after in pairwise(drafts):
         first = canonical.encode(json.loads(after.body)["items"][0])
         full = len(json.loads(before.body)["items"]) == capacity.items_max
         assert full or len(before.body) + len(first) > capacity.body_bytes_max - 400
