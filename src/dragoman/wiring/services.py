@@ -38,6 +38,7 @@ from dragoman.store import migrate
 from dragoman.store.acts import remembering
 from dragoman.store.database import Database
 from dragoman.wiring import catalogue, converging, linking
+from dragoman.wiring.measuring import Meter
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
 from dragoman.wiring.signing_in import options_of
@@ -71,6 +72,7 @@ class Services:
     controls: Controls
     jobs: Jobs
     workers: Workers
+    meter: Meter
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the process is to stop: whoever answers for long ends its answer."""
@@ -136,8 +138,7 @@ def assemble(
     webhook = Webhook(transports, linking.secret_reader(settings, sealer), database.now)
     target = HttpTarget(token_of)
     ledger = _ledger(database, offload, target, completion, Submission(engine), webhook)
-    workers = Workers(keeper)
-    frozen = frozen_settings(settings)
+    workers, frozen = Workers(keeper), frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
     estimating = Estimating(database, source_of, catalogue.formats(), completion, offload)
     return Services(
@@ -168,6 +169,7 @@ def assemble(
         controls=controls,
         jobs=jobs,
         workers=workers,
+        meter=Meter(database, clock),
         closers=[queue.close, completion.close, http.close, engine.close, target.close],
     )
 
