@@ -82,7 +82,7 @@ def as_said(column: sa.Column[Any]) -> str:
     ids=lambda value: value.name if isinstance(value, sa.Table) else "",
 )
 def test_the_owners_tables_have_the_columns_of_the_contract(table: sa.Table, columns: str) -> None:
-    """[M-142, M-143, M-145, M-149, M-150, M-152, M-159, M-163, M-165, C-103]"""
+    """[M-142, M-143, M-145, M-149, M-150, M-152, M-159, M-165, C-103]"""
     assert set(said(columns)) <= {as_said(column) for column in table.columns}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -39,7 +40,7 @@ class Numbered(SystemChance):
         return f"00000000-0000-7000-8000-{self.given:012d}"
 
 
-def due(number: int, **fields: dict[str, object]) -> DueIntent:
+def due(number: int, **fields: Any) -> DueIntent:
     envelope = {"schema_version": 1, "fields": fields or {"hello": {"text": "Hello", "syntax": "plain"}}}
     return DueIntent(
         id=f"intent-{number}",
@@ -64,7 +65,7 @@ def test_a_draft_is_made_of_what_was_prepared_and_an_id_and_of_nothing_else() ->
     """[M-053, M-090, M-097] any fields, no database, no outside: the same twice over."""
     intents = [
         due(1),
-        due(2, **{"meta.title/1": {"text": "T", "syntax": "plain", "max_length": 60}, "b": {"text": "B"}}),
+        due(2, b={"text": "B"}, **{"meta.title/1": {"text": "T", "syntax": "plain", "max_length": 60}}),
     ]
     [draft] = draft_submissions(HEAD, intents, Numbered(), 100)
     assert [draft] == draft_submissions(HEAD, intents, Numbered(), 100)

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from dragoman.kernel import canonical
+from dragoman.kernel.identity import sha256
 from dragoman.store.acts import leasing
 from dragoman.store.rows import shards
 from dragoman.store.schema import publishing
@@ -52,7 +54,7 @@ def dying(site: Stage, moment: tuple[str, str]) -> Iterator[list[str]]:
             raise Died
         return done
 
-    site.database.run = mortal  # type: ignore[method-assign]
+    site.database.run = mortal  # type: ignore[method-assign,assignment]
     try:
         yield died
     finally:
@@ -98,7 +100,7 @@ async def to_the_end(site: Stage, manifest: str) -> None:
 def test_whenever_a_process_dies_there_is_one_intent_one_submission_and_one_job(
     sqlite_url: str, name: str
 ) -> None:
-    """[M-330, M-342, M-343, M-344, M-345, M-346]"""
+    """[M-330, M-342, M-343, M-344, M-345, M-346] and of what was sent the evidence is kept [M-162, M-163]."""
     asyncio.run(die_and_go_on(sqlite_url, {name: MOMENTS[name]}))
 
 
@@ -128,7 +130,11 @@ def one_of_each(found: dict[str, list[Row]], site: Stage, manifest: str, name: s
     assert (submission.state, submission.body) == ("accepted", None), name
     assert {row.ref for row in found["links"]} == {f"dragoman:{row.id}:g1" for row in found["intents"]}, name
     bodies = {body for body in site.engine.bodies if json.loads(body)["clientJobId"] == manifest}
-    assert len(bodies) == 1, name
+    assert [sha256(body) for body in bodies] == [submission.fingerprint], name
+    assert submission.payload_purged_at == submission.accepted_at, name
+    [items] = [json.loads(body)["items"] for body in bodies]
+    kept = {row.ref: (row.generation, row.fields_hash) for row in found["links"]}
+    assert kept == {item["ref"]: (1, sha256(canonical.encode(item["fields"]))) for item in items}, name
     assert site.engine.jobs[submission.id] == submission.remote_job_id, name
     assert len(found["results"]) == 2, name
     asked = sorted(intent for row in found["publications"] for intent in json.loads(row.intents))
