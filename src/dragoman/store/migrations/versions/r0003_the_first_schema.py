@@ -16,6 +16,7 @@ depends_on = None
 def upgrade() -> None:
     """The first schema: memory_segments to shards."""
     _memory_segments()
+    _memory_shelves()
     _outbox()
     _pauses()
     _plan_steps()
@@ -43,6 +44,18 @@ def _memory_segments() -> None:
         sa.PrimaryKeyConstraint(
             "workspace", "project", "source_locale", "segment", name=steps.f("pk_memory_segments")
         ),
+        clustered=True,
+    )
+
+
+def _memory_shelves() -> None:
+    steps.create_table(
+        "memory_shelves",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("source_locale", Word(64), nullable=False),
+        sa.Column("texts", Count, nullable=False),
+        sa.PrimaryKeyConstraint("workspace", "project", "source_locale", name=steps.f("pk_memory_shelves")),
         clustered=True,
     )
 
