@@ -39,7 +39,22 @@ def make_due(tx: Tx) -> None:
 def intent(document: str, fields: dict[str, Any], locale: str = "de") -> DueIntent:
     prepared = json.dumps({"fields": fields})
     return DueIntent(
-        SystemChance().new_id(), "default", "p", "m-1", 0, 0, document, locale, 1, 0, 0, "mia", prepared, ""
+        SystemChance().new_id(),
+        "default",
+        "p",
+        "m-1",
+        0,
+        0,
+        document,
+        locale,
+        "prepared",
+        1,
+        0,
+        0,
+        "mia",
+        None,
+        prepared,
+        "",
     )
 
 
