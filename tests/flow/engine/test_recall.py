@@ -203,7 +203,8 @@ async def test_a_text_that_is_alike_fills_a_field_where_the_project_says_so(data
 
 
 def _forget(tx: Tx) -> None:
-    for table in (tables.memory, tables.memory_fresh, tables.memory_segments, tables.memory_grams):
+    names = ("memory", "memory_fresh", "memory_shelves", "memory_segments", "memory_grams")
+    for table in [getattr(tables, name) for name in names]:
         tx.touched(sa.delete(table))
 
 
@@ -251,6 +252,30 @@ async def test_a_provider_without_examples_is_shown_none(database_url: str) -> N
         [item] = server.calls[0].question["items"]
         assert "similar" not in item
         assert (await here.texts(accepted.job_id))["two"] == "Oui"
+
+
+async def test_what_a_far_site_sends_along_goes_before_what_is_known_here(database_url: str) -> None:
+    """Its style, and its terms where both have one for the same word; a check holds them as it holds ours."""
+    then = {"act": "translate", "replace": {"file": "dossier", "window": "fenêtre"}}
+    async with ChatServer(Script(then=then)) as server, world(database_url, chat(server)) as here:
+        await put_terms(here, Term("file", "fichier", "fr"), Term("window", "fenêtre", "fr"))
+        await here.database.run(remembering.set_manner, HOME, "docs", Manner(style="Say vous."))
+        brought = {
+            "style": "Say tu.",
+            "glossary": [{"source": "File", "target": "dossier", "targetLang": "FR", "status": "preferred"}],
+        }
+        accepted = await here.accept({"a": {"k": "The file in a window"}}, **brought)
+        await Process(here).drain()
+        assert await here.texts(accepted.job_id) == {"k": "fr The dossier in a fenêtre"}
+        [call] = server.calls
+        [item] = call.question["items"]
+        assert sorted(item["glossary"]) == [["File", "dossier"], ["window", "fenêtre"]]
+        system, _ = json.loads(call.body)["messages"]
+        assert system["content"].endswith("House style: Say tu.")
+        await here.accept({"a": {"k": "A file and a window"}})
+        await Process(here).drain()
+        [item] = server.calls[1].question["items"]
+        assert sorted(item["glossary"]) == [["file", "fichier"], ["window", "fenêtre"]], "it was that job's"
 
 
 async def test_a_violated_term_is_a_failed_check_that_the_repair_names(database_url: str) -> None:
