@@ -172,7 +172,7 @@ def _alone(connection: sa.Connection) -> Iterator[None]:
     match connection.dialect.name:
         case "postgresql":
             connection.execute(sa.text(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'"))
-            connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({number})"))
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
             yield
         case "mysql" | "mariadb":
             taken = connection.scalar(sa.text("SELECT GET_LOCK(:name, :wait)"), _wait(name))
