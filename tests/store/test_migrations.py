@@ -149,7 +149,12 @@ def test_a_newer_database_is_refused_and_left_alone(bare_url: str) -> None:
     migrate(bare_url)
     engine = engine_of(bare_url)
     with engine.begin() as connection:
+        (reaches,) = connection.execute(
+            sa.text("SELECT value FROM cursors WHERE name = 'schema_floor'")
+        ).one()
+        assert reaches == revisions.floor()
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(sa.text("UPDATE cursors SET value = '9998' WHERE name = 'schema_floor'"))
     engine.dispose()
     for act in (migrate, prepare):
         with pytest.raises(StoreError) as caught:
