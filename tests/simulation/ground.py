@@ -114,6 +114,11 @@ class Database:
         row = self.connection.execute(sql, parameters).fetchone()
         return row[0] if row else None
 
+    def set_quota(self, workspace: str, tokens: int) -> None:
+        """An operator's word on what a workspace may use in a month."""
+        row = "INSERT OR REPLACE INTO ai_quotas (workspace, monthly_tokens, updated_at) VALUES (?, ?, 0)"
+        self.connection.execute(row, (workspace, tokens))
+
     def close(self) -> None:
         """Forget everything."""
         self.connection.close()

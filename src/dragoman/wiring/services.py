@@ -16,6 +16,7 @@ from dragoman.families.publication.files import Files
 from dragoman.families.publication_step import PublicationStep
 from dragoman.families.submission import Submission
 from dragoman.families.webhook import HttpTransport, LocalTransport, Webhook
+from dragoman.families.withdrawal import Withdrawal
 from dragoman.flow.engine.acceptance import Acceptance
 from dragoman.flow.engine.controls import Controls
 from dragoman.flow.engine.jobs import Jobs
@@ -138,7 +139,8 @@ def assemble(
     local = LocalTransport(callbacks.receive)
     transports: dict[str, WebhookTransport] = {"local": local, "http": http, "https": http}
     webhook = Webhook(transports, linking.secret_reader(settings, sealer), database.now)
-    ledger = _ledger(database, offload, completion, Submission(engine), webhook)
+    withdrawal = Withdrawal(completion.resolve)
+    ledger = _ledger(database, offload, completion, withdrawal, Submission(engine), webhook)
     workers = Workers(keeper)
     frozen = frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
