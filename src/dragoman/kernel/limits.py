@@ -241,6 +241,10 @@ JSON_DEPTH_MAX = 64
 JOURNAL_TRACE_CHARS_MAX = 8_000
 JOURNAL_ITEMS_MAX = 50
 
+# metrics
+METRICS_SEEN_SECONDS = 5  # for so long what the database said of all processes is told again
+PAUSES_TOLD = 50
+
 # process
 OFFLOAD_MILLISECONDS = 50
 IDLE_POLL_SECONDS = 1.0

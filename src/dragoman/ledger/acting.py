@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from dragoman.kernel import metrics
 from dragoman.kernel.clock import MICROSECONDS
 from dragoman.kernel.errors import CommitUnknown, StoreError
 from dragoman.kernel.limits import SETTLE_PAUSES_SECONDS
@@ -55,7 +56,9 @@ class Ledger:
         self, family: str, outgoing: Outgoing, settle: Callable[..., T], settle_args: tuple[Any, ...] = ()
     ) -> T:
         """Send an attempt that an earlier transaction of this very process has begun, then settle it."""
+        began = asyncio.get_running_loop().time()
         answer = await self._send(self._families[family], outgoing)
+        metrics.attempt_ended(family, answer.outcome, asyncio.get_running_loop().time() - began)
         for pause_seconds in SETTLE_PAUSES_SECONDS:
             try:
                 return await self._database.run(settle, outgoing, answer, *settle_args)

@@ -70,3 +70,10 @@ def pause(tx: Tx, manifest_id: str, paused: bool) -> None:
     """What a pause is to an enumerator."""
     mine = tables.manifests.c.id == manifest_id
     tx.touched(sa.update(tables.manifests).where(mine).values(paused=paused))
+
+
+def age_lease(tx: Tx, manifest_id: str, age_seconds: int) -> None:
+    """The lease of a manifest was taken so much earlier."""
+    mine = tables.manifests.c.id == manifest_id
+    earlier = tables.manifests.c.lease_expires_at - age_seconds * 1_000_000
+    tx.touched(sa.update(tables.manifests).where(mine).values(lease_expires_at=earlier))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from dragoman.store.acts import expanding, leasing, sampling
 from dragoman.workers import Keeper
 from tests.doubles.engines import event
 from tests.flow.site.rows import (
+    age_lease,
     all_pairs,
     intent_count,
     make_listings_due,
@@ -25,7 +27,7 @@ from tests.flow.site.rows import (
     states_of,
 )
 from tests.flow.site.scoped import SlowClock, admit, enumerate_all, expected, site_of
-from tests.flow.site.stage import CALLER, catalogue, stage
+from tests.flow.site.stage import CALLER, Stage, catalogue, stage
 
 
 def test_a_scope_is_walked_to_its_end(database_url: str) -> None:
@@ -209,6 +211,33 @@ def test_a_stale_enumerator_writes_nothing(database_url: str) -> None:
                 with pytest.raises(LeaseLost):
                     await site.database.run(act, admitted.manifest_id, mine.fence, *args)
             assert await site.database.read(intent_count, admitted.manifest_id) == 14
+
+    asyncio.run(play())
+
+
+def test_who_finds_a_manifest_held_says_how_old_the_lease_is_where_somebody_listens(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """[C-023] at debug only, of others only, once the work is due; and nothing is asked for a deaf log."""
+
+    async def look(site: Stage, level: int) -> list[dict[str, Any]]:
+        caplog.clear()
+        with caplog.at_level(level):
+            assert await site.enumeration.step() == 0
+        return [one.msg for one in caplog.records if "enumeration.lease_held" in str(one.msg)]  # type: ignore[misc]
+
+    async def play() -> None:
+        async with stage(database_url, site_of()) as site:
+            admitted = await admit(site, collections=["posts"])
+            assert await site.database.run(expanding.claim_enumerating_manifest, "host/boot/9/9")
+            await site.database.run(age_lease, admitted.manifest_id, 20)
+            [said] = await look(site, logging.DEBUG)
+            assert said["manifest"] == admitted.manifest_id
+            assert 20 <= said["seconds"] < 30
+            assert await look(site, logging.INFO) == []
+            await site.database.run(leasing.free_gone_owners, ["host/boot/9/9"])
+            await enumerate_all(site)
+            assert await look(site, logging.DEBUG) == []
 
     asyncio.run(play())
 

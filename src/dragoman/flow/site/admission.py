@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 from dragoman.content import locales, scoping
-from dragoman.kernel import canonical
+from dragoman.kernel import canonical, metrics
 from dragoman.kernel.errors import CallerError, DragomanError, LocaleError, SourceError
 from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import (
@@ -103,11 +103,15 @@ class Admission:
                 "name either pairs or a scope", place="scope" if "scope" in request else "pairs"
             )
         if "scope" in request:
-            walk = await self._offload.call(scoping.read, request["scope"], source_locale, self._pairs_max)
+            with metrics.admitting("load"):
+                walk = await self._offload.call(
+                    scoping.read, request["scope"], source_locale, self._pairs_max
+                )
             return await self.admit_scope(
                 caller, project, request_id, walk, settings, chosen=chosen, canary_limit=canary_limit
             )
-        pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
+        with metrics.admitting("load"):
+            pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
         return await self.admit_pairs(
             caller, project, request_id, pairs, settings, chosen=chosen, canary_limit=canary_limit
         )
@@ -125,7 +129,8 @@ class Admission:
         """Admit a walk through the source under frozen settings, once the source says that it has what is
         named. Rights on its documents are asked for before each is read.
         """
-        walk = scoping.check(walk, await self._ask(lambda: self._source_of(settings).contents()))
+        with metrics.admitting("authorization"):
+            walk = scoping.check(walk, await self._ask(lambda: self._source_of(settings).contents()))
         return await self._persist(
             caller, project, request_id, settings, chosen, canary_limit=canary_limit, walk=walk
         )
@@ -144,11 +149,7 @@ class Admission:
         settings = {**self._settings_of(caller.workspace, project), **_chosen(request)}
         source_locale = str(settings["source_locale"])
         pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
-        documents = sorted({document for document, _ in pairs})
-        rights = await self._ask(lambda: self._source_of(settings).can_edit(caller.actor, documents))
-        foreign = [document for document in documents if not rights.get(document, True)]
-        if foreign:
-            raise CallerError(f"{caller.actor} may not edit {foreign[0]}", "forbidden", place=foreign[0])
+        await self._authorize(caller, pairs, settings)
         return project, pairs, settings
 
     async def admit_pairs(
@@ -168,14 +169,21 @@ class Admission:
         `chosen` is what the caller said, defaults written out: the request's identity hangs on that and on
         nothing that the server's settings may change between two tries.
         """
+        with metrics.admitting("authorization"):
+            await self._authorize(caller, pairs, settings)
+        return await self._persist(
+            caller, project, request_id, settings, chosen, pairs, resume_key, canary_limit, push_id=push_id
+        )
+
+    async def _authorize(
+        self, caller: Caller, pairs: Sequence[tuple[str, str]], settings: Mapping[str, Any]
+    ) -> None:
+        """Raise `CallerError` forbidden where the source says that the caller may not edit a document."""
         documents = sorted({document for document, _ in pairs})
         rights = await self._ask(lambda: self._source_of(settings).can_edit(caller.actor, documents))
         foreign = [document for document in documents if not rights.get(document, True)]
         if foreign:
             raise CallerError(f"{caller.actor} may not edit {foreign[0]}", "forbidden", place=foreign[0])
-        return await self._persist(
-            caller, project, request_id, settings, chosen, pairs, resume_key, canary_limit, push_id=push_id
-        )
 
     async def _persist(
         self,
@@ -191,10 +199,6 @@ class Admission:
         push_id: str = "",
     ) -> Admitted:
         settings = {**settings, "project": project}
-        frozen = canonical.encode(dict(settings)).decode("utf-8")
-        project_id = await self._database.run(
-            admitting.register_project, caller.workspace, project, _project_settings(settings)
-        )
         identity: dict[str, Any] = {
             "project": project,
             "chosen": dict(settings if chosen is None else chosen),
@@ -202,22 +206,27 @@ class Admission:
             "pairs": list(pairs),
             "scope": walk.text if walk else "",
         }
-        draft = ManifestDraft(
-            workspace=caller.workspace,
-            project_id=project_id,
-            actor=caller.actor,
-            request_id=request_id,
-            fingerprint=await self._offload.call(canonical.fingerprint, identity),
-            settings=frozen,
-            pairs=tuple(pairs),
-            resume_key=resume_key,
-            push_id=push_id,
-            scope=walk.text if walk else "",
-            canary_limit=canary_limit,
-        )
-        admitted = await self._database.run(admitting.admit_manifest, draft)
+        with metrics.admitting("transaction"):
+            project_id = await self._database.run(
+                admitting.register_project, caller.workspace, project, _project_settings(settings)
+            )
+            draft = ManifestDraft(
+                workspace=caller.workspace,
+                project_id=project_id,
+                actor=caller.actor,
+                request_id=request_id,
+                fingerprint=await self._offload.call(canonical.fingerprint, identity),
+                settings=canonical.encode(dict(settings)).decode("utf-8"),
+                pairs=tuple(pairs),
+                resume_key=resume_key,
+                push_id=push_id,
+                scope=walk.text if walk else "",
+                canary_limit=canary_limit,
+            )
+            admitted = await self._database.run(admitting.admit_manifest, draft)
         try:
-            await self._wake()
+            with metrics.admitting("enqueue"):
+                await self._wake()
         except DragomanError as error:  # the sweep finds it; status tells how long it has been due
             _log.warning("nobody could be woken", manifest=admitted.manifest_id, code=error.code)
         return admitted

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from heapq import heappush, heappushpop
+from logging import DEBUG
 from typing import Any, NamedTuple
 
 from dragoman.kernel.clock import Clock
@@ -79,6 +80,7 @@ class Enumeration:
         """
         manifest = await self._database.run(expanding.claim_enumerating_manifest, self._keeper.owner)
         if manifest is None:
+            await self._tell_held()
             return 0
         lease = self._keeper.hold("manifests", (manifest.id,), manifest.fence, ENUMERATION_LEASE_SECONDS)
         until = self._clock.monotonic() + STEP_SECONDS
@@ -87,6 +89,13 @@ class Enumeration:
         finally:
             self._keeper.drop(lease)
         return max(made, 1)
+
+    async def _tell_held(self) -> None:
+        """Where somebody listens: what is due and held by others, and how long ago they last said so."""
+        if not _log.isEnabledFor(DEBUG):
+            return
+        for held in await self._database.read(expanding.enumerated_by_others, self._keeper.owner):
+            _log.debug("enumeration.lease_held", manifest=held.manifest_id, seconds=held.age_seconds)
 
     async def _enumerate(self, manifest: Row, lease: Lease, until: float) -> int:
         place, made = Place.parse(manifest.cursor), 0

@@ -318,12 +318,16 @@ def _add_processes(cli: typer.Typer, build_server: Build) -> None:
         role: Annotated[
             list[str] | None, typer.Option("--role", help="site, engine, publishing; all when absent.")
         ] = None,
+        host: Annotated[str, typer.Option(help="Address to listen on, where a port is named.")] = "127.0.0.1",
+        port: Annotated[
+            int, typer.Option(help="Answer /healthz, /readyz and /metrics here; 0 listens nowhere.")
+        ] = 0,
         db: Database = "",
     ) -> None:
         """Run worker loops until stopped."""
         from dragoman.surfaces.cli import serving
 
-        run(lambda settings: serving.work(settings, role or []), database_url=db)
+        run(lambda settings: serving.work(settings, role or [], build_server, host, port), database_url=db)
 
 
 def _add_upkeep(cli: typer.Typer) -> None:

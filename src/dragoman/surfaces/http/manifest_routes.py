@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from dragoman.flow.site.admission import Caller
+from dragoman.kernel import metrics
 from dragoman.kernel.errors import CallerError, OutsideError
 from dragoman.kernel.limits import (
     CHOSEN_INTENTS_MAX,
@@ -71,7 +72,8 @@ async def create_manifest(
     idempotency_key: Annotated[str | None, Header(description="Another spelling of `request_id`.")] = None,
 ) -> JSONResponse:
     """Ask for translations. Nothing is prepared and nobody is called before the answer."""
-    asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
+    with metrics.admitting("decode"):
+        asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
     _name(asked, idempotency_key)
     if asked.get("mode") == "force":
         require(identity, "manifests:force")
