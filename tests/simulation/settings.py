@@ -98,8 +98,8 @@ SCOPE = Setting(seed=0, asks="scope")
 """The calm world, whose documents are walked to."""
 CANARY = Setting(seed=0, asks="canary")
 """The same, sampled first and promoted then."""
-BATCHES = Setting(seed=0, batched=True, on_unknown="hold")
-"""The calm world at the lower price: every call is a batch."""
+BATCHES = Setting(seed=0, shelf="shared", batched=True, on_unknown="hold")
+"""The world of one file at the lower price: every call is a batch."""
 ONE_FILE = Setting(seed=0, shelf="shared", people=("apart", "part"))
 """The world of one file for all locales, struck wherever something is put in or taken out."""
 

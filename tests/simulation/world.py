@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 import itertools
 import logging
 import math
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from dragoman.families.completion import Completion
 from dragoman.kernel import processes
 from dragoman.kernel.errors import LeaseLost, StoreError
 from dragoman.kernel.identity import SeededChance
@@ -24,18 +22,18 @@ from dragoman.store import database as store
 from dragoman.store.writer import Call, Tally
 from dragoman.wiring import rounds
 from dragoman.wiring.services import Services, assemble
-from dragoman.wiring.settings import Settings
 from dragoman.workers import Loop, free_vanished
 from tests.simulation import queueing, verdict
 from tests.simulation.bounds import bounded
 from tests.simulation.faults import COMMIT, JUMPS_SECONDS, PAUSES_SECONDS, Kind, Place
 from tests.simulation.ground import Database
 from tests.simulation.outside import Door, EngineFace, WatchedOffload
-from tests.simulation.people import CALLER, Ask, People
+from tests.simulation.people import Ask, People
 from tests.simulation.performing import FaultySession, InlineReader, InlineWriter
 from tests.simulation.processes import HERE, Killed, Process
+from tests.simulation.providing import completion_of, settings_of
 from tests.simulation.settings import Setting
-from tests.simulation.vendors import HEIRS, Vendor, heirs, vendor_of
+from tests.simulation.vendors import HEIRS, vendor_of
 from tests.simulation.virtual import HostClock, Stuck, VirtualLoop
 from tests.simulation.watching import Watch
 
@@ -129,7 +127,7 @@ class World:
         self._poll_factor, self._moves_seen = 0.0, 0
         self._lives: list[tuple[Process, Services]] = []
         self._known: dict[str, Process] = {}
-        self._settings = _settings(setting, folder)
+        self._settings = settings_of(setting, folder)
         self.people = People(self, self._dice)
 
     # what processes ask of the world
@@ -348,8 +346,6 @@ class World:
             chance,
             tally,
         )
-        makers = {name: functools.partial(_given, vendor) for name, vendor in self.vendors.items()}
-        completion = Completion(makers, "vendor", makers)
         services = assemble(
             self._settings,
             database,
@@ -357,7 +353,7 @@ class World:
             chance,
             WatchedOffload(self, process),
             owner=process.owner,
-            completion=completion,
+            completion=completion_of(self.vendors),
             woken=queueing.end_of(self._queue_server, process, database, self.clock, chance),
         )
         families: dict[str, Any] = services.ledger._families  # type: ignore[assignment]
@@ -482,23 +478,3 @@ class _Ears(logging.Handler):
             )
         if record.levelno >= logging.ERROR:
             self._world.problem(f"{said.get('event')} {said.get('step', '')}\n{said.get('exception', '')}")
-
-
-def _given(vendor: Vendor, _model: str) -> Vendor:
-    return vendor
-
-
-def _settings(setting: Setting, folder: Path) -> Settings:
-    small = setting.is_small
-    return Settings(
-        workspace=CALLER.workspace,
-        prepare_per_step=2 if small else 100,
-        submit_per_step=1 if small else 4,
-        state_folder=folder / ".dragoman",
-        root=folder,
-        provider="vendor",
-        providers=heirs() if setting.heirs else {},
-        executor="files:v1",
-        jobs_per_process=2,
-        calls_per_process=4,
-    )
