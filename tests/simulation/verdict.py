@@ -77,6 +77,7 @@ class Outside(NamedTuple):
 def problems(database: Database, setting: Setting, outside: Outside, folder: Path) -> Iterator[str]:
     """Everything that is wrong with a settled world."""
     yield from _ends(database)
+    yield from _histories(database)
     yield from _events(database)
     yield from _publication(database, setting)
     yield from _ledger(database, setting, outside.sent, outside.heard)
@@ -112,6 +113,21 @@ def _ends(database: Database) -> Iterator[str]:
         yield f"intent {intent} ended {times} times in generation {generation}"
     for manifest in database.all("SELECT id FROM manifests WHERE phase != 'ended'"):
         yield f"manifest {manifest} has not ended"
+
+
+def _histories(database: Database) -> Iterator[str]:
+    """The moves on record of each intent lead, without a gap, from its beginning to where it stands."""
+    standing: dict[str, str] = dict(database.all("SELECT id, state FROM intents"))
+    told = dict.fromkeys(standing, INTENT.initial)
+    for intent, event, before, after in database.all(
+        "SELECT subject, action, before, after FROM history WHERE kind = 'intent' ORDER BY rowid"
+    ):
+        if told.get(intent) != before or INTENT.next(before, event) != after:
+            yield f"intent {intent} was {told.get(intent)}, and {event} leads from {before} to {after}"
+        told[intent] = after
+    for intent, state in standing.items():
+        if told[intent] != state:
+            yield f"intent {intent} is {state}, and its history ends at {told[intent]}"
 
 
 def _events(database: Database) -> Iterator[str]:

@@ -25,6 +25,7 @@ from dragoman.flow.site.admission import Admission, Caller
 from dragoman.flow.site.callbacks import Callbacks
 from dragoman.flow.site.convergence import Convergence
 from dragoman.flow.site.estimate import Estimating
+from dragoman.flow.site.locking import Locking
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.steering import Steering
 from dragoman.flow.site.views import Views
@@ -70,6 +71,7 @@ class Services:
     views: Views
     estimating: Estimating
     convergence: Convergence
+    locking: Locking
     callbacks: Callbacks
     acceptance: Acceptance
     controls: Controls
@@ -146,6 +148,7 @@ def assemble(
     workers, frozen = Workers(keeper), frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
     estimating = Estimating(database, source_of, catalogue.formats(), completion, offload)
+    asks = converging.of(settings, offload, find_sources, estimating, admission)
     return Services(
         settings=settings,
         database=database,
@@ -163,12 +166,8 @@ def assemble(
         steering=Steering(database, ledger, keeper.owner, source_of, workers.hint, offload),
         views=Views(database, source_of, offload),
         estimating=estimating,
-        convergence=Convergence(
-            database,
-            keeper,
-            converging.of(settings, offload, find_sources, estimating, admission),
-            workers.hint,
-        ),
+        convergence=Convergence(database, keeper, asks, workers.hint),
+        locking=Locking(database, source_of, catalogue.formats(), offload),
         callbacks=callbacks,
         acceptance=acceptance,
         controls=controls,

@@ -262,14 +262,18 @@ async def read_chosen(request: Request) -> list[str] | None:
         **gives(200, Estimate, "The price by locale.", examples.ESTIMATE),
         **refuses(
             "duplicate_pair", "empty_request", "source_is_target", "unsupported_locale",
-            "source_unavailable", "provider_unknown", "provider_credentials_missing", body=True,
+            "unsupported_collection", "source_unavailable", "provider_unknown",
+            "provider_credentials_missing", "request_too_large", body=True,
         ),
     },
 )  # fmt: skip
 async def estimate_manifest(
     request: Request, workspace: str, identity: Writer, services: TheServices
 ) -> JSONResponse:
-    """What a request of explicit pairs would cost, memory included. Calls nobody and writes nothing."""
+    """What a request would cost, memory included. Calls no provider and writes nothing.
+
+    A scope is priced as its source lists it now, without what the caller may not edit.
+    """
     asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
     caller = Caller(workspace, identity.actor)
     project, pairs, settings = await services.admission.read_pairs(caller, asked)
