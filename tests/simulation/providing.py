@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dragoman.families.completion import Completion
-from dragoman.wiring.settings import Settings
+from dragoman.wiring.settings import Settings, SubmissionSettings
 from tests.simulation.people import CALLER
 from tests.simulation.settings import Setting
 from tests.simulation.vendors import Vendor, heirs
@@ -26,6 +26,7 @@ def settings_of(setting: Setting, folder: Path) -> Settings:
         workspace=CALLER.workspace,
         prepare_per_step=2 if small else 100,
         submit_per_step=1 if small else 4,
+        submissions=SubmissionSettings(items=2) if small else SubmissionSettings(),
         state_folder=folder / ".dragoman",
         root=folder,
         provider="vendor",
