@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from dragoman.flow.site.estimate import Estimating
 from dragoman.flow.site.locking import Locking
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.steering import Steering
+from dragoman.flow.site.uploading import Uploading
 from dragoman.flow.site.views import Views
 from dragoman.kernel import journal, processes
 from dragoman.kernel.clock import Clock, SystemClock
@@ -45,7 +47,7 @@ from dragoman.wiring import catalogue, converging, linking
 from dragoman.wiring.measuring import Meter
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
-from dragoman.wiring.sourcing import frozen_source, source_of, token_of
+from dragoman.wiring.sourcing import frozen_source, source_of, token_of, tree_of
 from dragoman.workers import Keeper, Workers
 
 
@@ -71,6 +73,7 @@ class Services:
     estimating: Estimating
     convergence: Convergence
     locking: Locking
+    uploading: Uploading
     callbacks: Callbacks
     acceptance: Acceptance
     controls: Controls
@@ -167,6 +170,7 @@ def assemble(
         estimating=estimating,
         convergence=Convergence(database, keeper, asks, workers.hint),
         locking=Locking(database, source_of, catalogue.formats(), offload),
+        uploading=Uploading(partial(tree_of, settings), Files(Path, offload).put, offload),
         callbacks=callbacks,
         acceptance=acceptance,
         controls=controls,
@@ -222,7 +226,7 @@ def frozen_settings(settings: Settings) -> Callable[[str, str], Mapping[str, Any
             "out": "",
             "partial": "auto",
             "publish": "auto",
-            **frozen_source(settings, project),
+            **frozen_source(settings, project, workspace=workspace),
         }
 
     return of_project
