@@ -59,10 +59,12 @@ class DueIntent:
     ordinal: int
     document: str
     locale: str
+    state: str
     generation: int
     generation_attempt_count: int
     attempt_count: int
     actor: str
+    submission_id: str | None = None
     prepared: str | None = None
     source_fingerprint: str | None = None
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from dragoman.content.formats.arb import ArbCatalogue
 from dragoman.content.formats.json_catalogue import JsonCatalogue
 from dragoman.families.submission import Submission
 from dragoman.flow.site.admission import Admission, Caller
@@ -44,7 +45,7 @@ class Stage:
         self.engine = CaptureEngine()
         self.defaults = {"source_locale": "en", "publish": "auto", "provider": "pseudo"}
         self.wakes = 0
-        self.clock, chance = SystemClock(), SystemChance()
+        self.clock, chance = limits.get("clock") or SystemClock(), SystemChance()
         self.keeper = Keeper(database, self.clock, "host/boot/1/1")
         ledger = Ledger(database, {"submission": Submission(self.engine)})
         self.admission = Admission(database, self.settings_of, lambda _: source, self._wake)
@@ -53,8 +54,8 @@ class Stage:
             page_size=limits.get("page_size", 100),
         )  # fmt: skip
         self.preparing = Preparing(
-            database, self.keeper, self.clock, chance, InlineOffload(), lambda _: source, [JsonCatalogue()],
-            per_step=limits.get("prepare_per_step", 100),
+            database, self.keeper, self.clock, chance, InlineOffload(), lambda _: source,
+            [JsonCatalogue(), ArbCatalogue()], per_step=limits.get("prepare_per_step", 100),
         )  # fmt: skip
         self.submitting = Submitting(
             database, ledger, self.keeper, chance, InlineOffload(), lambda _: source, "local:callbacks",

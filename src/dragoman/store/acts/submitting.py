@@ -5,7 +5,7 @@ recorded.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -17,7 +17,8 @@ from dragoman.machines.tables import ATTEMPT
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
 from dragoman.model.intents import SendTicket, ShardWork, SubmissionDraft
 from dragoman.model.scopes import System
-from dragoman.store.rows import claims, effects, history, intents, manifests, receipts, shards, submissions
+from dragoman.store.acts import moving
+from dragoman.store.rows import claims, effects, intents, manifests, receipts, shards, submissions
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
@@ -44,7 +45,7 @@ def claim_prepared_intents(tx: Tx, owner: str, limit: int) -> ShardWork | None:
         shard=claimed.shard,
         fence=claimed.fence,
         settings=json.loads(manifest.settings),
-        intents=tuple(intents.as_due(row, manifest.actor) for row in rows),
+        intents=tuple(intents.as_due(row, manifest.actor, "prepared") for row in rows),
     )
 
 
@@ -64,7 +65,8 @@ def persist_submissions(
     claims.hold_shard(tx, work.manifest_id, work.shard, work.fence)
     if manifests.is_paused(tx, work.manifest_id):
         raise LeaseLost(f"manifest {work.manifest_id} is paused")
-    intents.move(tx, moved, "source_moved", prepared=None, key_map=None, next_attempt_at=tx.now)
+    gone = [intent for intent in work.intents if intent.id in set(moved)]
+    moving.move(tx, gone, "source_moved", prepared=None, key_map=None, next_attempt_at=tx.now)
     begun = [_persist(tx, work, draft, owner) for draft in drafts]
     shards.recount(tx, work.manifest_id, [work.shard])
     claims.release_shard(tx, work.manifest_id, work.shard, work.fence)
@@ -72,20 +74,8 @@ def persist_submissions(
 
 
 def _persist(tx: Tx, work: ShardWork, draft: SubmissionDraft, owner: str) -> tuple[SendTicket, Outgoing]:
-    linked = {link.intent_id: link.generation for link in draft.links}
-    current = tx.all(
-        sa.select(_INTENTS.c.id, _INTENTS.c.generation).where(
-            _INTENTS.c.id.in_(list(linked)), _INTENTS.c.state == "prepared"
-        )
-    )
-    if {row.id: row.generation for row in current} != linked:
-        raise LeaseLost(f"an intent of submission {draft.id} has moved on")
+    intents.link(tx, {link.intent_id: link.generation for link in draft.links}, draft.id)
     submissions.insert(tx, work.workspace, work.manifest_id, draft, owner)
-    tx.touched(
-        sa.update(_INTENTS)
-        .where(_INTENTS.c.id.in_(list(linked)))
-        .values(submission_id=draft.id, next_attempt_at=None, updated_at=tx.now)
-    )
     outgoing = _begin(tx, work.workspace, draft.id, work.manifest_id, draft.fingerprint, draft.body, owner, 1)
     return SendTicket(draft.id, 1), outgoing
 
@@ -172,10 +162,7 @@ def _record_acceptance(tx: Tx, row: Row, remote_job_id: str) -> bool:
     submissions.accept(tx, row.id, row.fence, remote_job_id)
     generations = {link.intent_id: link.generation for link in submissions.links(tx, row.id)}
     touched = _lock_linked(tx, row, list(generations))
-    current = [intent for intent in touched if generations[intent.id] == intent.generation]
-    ids = [intent.id for intent in current if intent.state == "prepared"]
-    intents.move(tx, ids, "accept", remote_job_id=remote_job_id, prepared=None)
-    history.of_intents(tx, [intent for intent in current if intent.id in set(ids)], "accept", "queued")
+    moving.move(tx, _current(touched, generations), "accept", remote_job_id=remote_job_id, prepared=None)
     shards.recount(tx, row.manifest_id, {intent.shard for intent in touched})
     receipts.wake(tx, row.workspace, row.id)
     return True
@@ -186,6 +173,11 @@ def _lock_linked(tx: Tx, row: Row, intent_ids: list[str]) -> list[Row]:
     touched = {found.shard for found in tx.all(sa.select(_INTENTS.c.shard).where(where))}
     shards.lock(tx, row.manifest_id, touched)
     return tx.all(sa.select(_INTENTS).where(where))
+
+
+def _current(touched: Sequence[Row], generations: Mapping[str, int]) -> list[Row]:
+    """Of the linked intents those that still wait for the engine's word in the linked generation."""
+    return [row for row in touched if row.state == "prepared" and row.generation == generations[row.id]]
 
 
 def _send_again(tx: Tx, row: Row, answer: Answer, jitter: float) -> None:
@@ -216,9 +208,7 @@ def _record_refusal(tx: Tx, row: Row, answer: Answer) -> None:
     links = submissions.links(tx, row.id)
     generations = {link.intent_id: link.generation for link in links}
     touched = _lock_linked(tx, row, list(generations))
-    for intent in touched:
-        if intent.generation == generations[intent.id]:
-            intents.refuse(tx, intents.as_due(intent, ""), "refuse", code, answer.message)
-    history.of_intents(tx, touched, "refuse", "failed", code, answer.message)
+    for intent in _current(touched, generations):
+        moving.refuse(tx, intent, code, answer.message)
     submissions.settle_links(tx, row.id, [link.ref for link in links])
     shards.recount(tx, row.manifest_id, {intent.shard for intent in touched})

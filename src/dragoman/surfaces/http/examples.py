@@ -81,6 +81,7 @@ MANIFEST_STATUS: dict[str, Any] = {
     },
     "failures": FAILURE_PAGE,
     "created_at": _MOMENT,
+    "started_at": _MOMENT,
     "updated_at": _MOMENT,
     "completed_at": _MOMENT,
 }

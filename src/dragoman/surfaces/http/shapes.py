@@ -183,6 +183,7 @@ class ManifestStatus(_Answer):
     health: Health
     failures: FailurePage
     created_at: Moment
+    started_at: Moment | None
     updated_at: Moment
     completed_at: Moment | None
 

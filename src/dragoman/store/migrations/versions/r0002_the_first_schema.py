@@ -1,11 +1,11 @@
-"""The first schema: intents to memory_segments."""
+"""The first schema: intents to memory_grams."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
 from dragoman.store.migrations import steps
-from dragoman.store.portable import Count, Flag, Hash, Id, Instant, LongText, Word
+from dragoman.store.portable import Bytes, Count, Flag, Hash, Id, Instant, LongText, Word
 
 revision = "0002"
 down_revision = "0001"
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: intents to memory_segments."""
+    """The first schema: intents to memory_grams."""
     _intents()
     _intents_1()
     _job_fields()
@@ -29,7 +29,6 @@ def upgrade() -> None:
     _memory()
     _memory_fresh()
     _memory_grams()
-    _memory_segments()
 
 
 def _intents() -> None:
@@ -257,6 +256,7 @@ def _manifests() -> None:
         sa.Column("promotes", Id),
         sa.Column("attempt_count", Count, nullable=False, server_default="0"),
         sa.Column("next_attempt_at", Instant),
+        sa.Column("started_at", Instant),
         sa.Column("canceled_at", Instant),
         sa.Column("control_revision", Count, nullable=False, server_default="0"),
         sa.Column("control_due_at", Instant),
@@ -274,6 +274,7 @@ def _manifests() -> None:
         sa.CheckConstraint(
             "phase IN ('ended', 'enumerating', 'open')", name=steps.f("ck_manifests_phase_known")
         ),
+        sa.CheckConstraint("total >= 0", name=steps.f("ck_manifests_total_counted")),
         sa.CheckConstraint("total_known IN (0, 1)", name=steps.f("ck_manifests_total_known_flag")),
         sa.PrimaryKeyConstraint("id", name=steps.f("pk_manifests")),
         sa.UniqueConstraint("promotes", name=steps.f("uq_manifests_promotes")),
@@ -361,33 +362,10 @@ def _memory_grams() -> None:
         sa.Column("workspace", Word(64), nullable=False),
         sa.Column("project", Word(128), nullable=False),
         sa.Column("source_locale", Word(64), nullable=False),
-        sa.Column("gram", Count, nullable=False, autoincrement=False),
-        sa.Column("chars", Count, nullable=False, autoincrement=False),
-        sa.Column("segment", Count, nullable=False, autoincrement=False),
+        sa.Column("bucket", Count, nullable=False, autoincrement=False),
+        sa.Column("run", Count, nullable=False, autoincrement=False),
+        sa.Column("postings", Bytes, nullable=False),
         sa.PrimaryKeyConstraint(
-            "workspace",
-            "project",
-            "source_locale",
-            "gram",
-            "chars",
-            "segment",
-            name=steps.f("pk_memory_grams"),
+            "workspace", "project", "source_locale", "bucket", "run", name=steps.f("pk_memory_grams")
         ),
-        clustered=True,
-    )
-
-
-def _memory_segments() -> None:
-    steps.create_table(
-        "memory_segments",
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("project", Word(128), nullable=False),
-        sa.Column("source_locale", Word(64), nullable=False),
-        sa.Column("segment", Count, nullable=False, autoincrement=False),
-        sa.Column("source_hash", Hash, nullable=False),
-        sa.Column("source", LongText, nullable=False),
-        sa.PrimaryKeyConstraint(
-            "workspace", "project", "source_locale", "segment", name=steps.f("pk_memory_segments")
-        ),
-        clustered=True,
     )
