@@ -34,9 +34,10 @@ from dragoman.kernel import journal, processes
 from dragoman.kernel.clock import Clock, SystemClock
 from dragoman.kernel.identity import Chance, SystemChance
 from dragoman.kernel.limits import FIELDS_PER_ITEM_SETTING_MAX
-from dragoman.kernel.offload import Offload, ThreadOffload
+from dragoman.kernel.offload import InlineOffload, Offload, ThreadOffload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import EngineClient, Executor, Family, Queue, WebhookTransport
+from dragoman.model.effects import Answer
 from dragoman.model.memories import Manner
 from dragoman.model.scopes import Workspace
 from dragoman.store import migrate
@@ -170,7 +171,7 @@ def assemble(
         estimating=estimating,
         convergence=Convergence(database, keeper, asks, workers.hint),
         locking=Locking(database, source_of, catalogue.formats(), offload),
-        uploading=Uploading(partial(tree_of, settings), Files(Path, offload).put, offload),
+        uploading=Uploading(partial(tree_of, settings), put_file, offload),
         callbacks=callbacks,
         acceptance=acceptance,
         controls=controls,
@@ -198,6 +199,11 @@ def _ledger(database: Database, offload: Offload, target: HttpTarget, *families:
     executors: Sequence[Executor] = (DryRun(), Files(Path, offload), target)
     publication = PublicationStep({executor.name: executor for executor in executors})
     return Ledger(database, {family.name: family for family in (*families, publication)})
+
+
+def put_file(root: Path, path: str, data: bytes | None, expected: str) -> Answer:
+    """Write or remove a file that stands as expected (SHA-256, empty for nothing), as publishing does."""
+    return Files(Path, InlineOffload()).put(root, path, data, expected)
 
 
 def find_sources(

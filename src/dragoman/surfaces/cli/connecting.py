@@ -20,12 +20,10 @@ from urllib.parse import quote
 import aiohttp
 
 from dragoman.content import documents
-from dragoman.families.publication.files import Files
 from dragoman.kernel.errors import CODES, CallerError, DragomanError, OutsideError
 from dragoman.kernel.identity import SystemChance, sha256
-from dragoman.kernel.offload import InlineOffload
 from dragoman.wiring import catalogue
-from dragoman.wiring.services import find_sources
+from dragoman.wiring.services import find_sources, put_file
 from dragoman.wiring.settings import Settings
 from dragoman.wiring.sourcing import source_of
 
@@ -59,7 +57,6 @@ class Connected:
         self._memo = settings.state_folder / _STATE
         self._origin = f"{self._base}{self._place}"
         self._known: dict[str, Any] = _remembered(self._memo, self._origin)
-        self._files = Files(Path, InlineOffload())
         self._seen: tuple[object, float] = (None, 0.0)
         self._session: aiohttp.ClientSession | None = None
 
@@ -169,7 +166,7 @@ class Connected:
                 left.append(path)  # it is being written there at this moment; the next command fetches it
                 continue
             self._refuse_unreadable(path, data, targets[path])
-            answer = self._files.put(self._settings.root, path, data, base.get(path, ""), self._origin)
+            answer = put_file(self._settings.root, path, data, base.get(path, ""))
             if answer.outcome != "SUCCEEDED":
                 left.append(path)
                 continue
