@@ -38,6 +38,7 @@ GUARDED = [
     ("GET", f"/v1/jobs/{SOME_ID}"),
     ("GET", f"/v1/jobs/{SOME_ID}/items"),
     ("PUT", "/v1/engine/controls/one"),
+    ("GET", "/v1/engine/capacity"),
     ("GET", "/v1/admin/webhook-outbox"),
     ("GET", "/metrics"),
     ("POST", f"/v1/admin/jobs/{SOME_ID}/redrive"),
