@@ -143,6 +143,7 @@ def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
         "publication": publications.publication_of(tx, scope, manifest.id),
         "health": _health(tx, manifest),
         "created_at": iso(manifest.created_at),
+        "started_at": iso(manifest.started_at),
         "updated_at": iso(manifest.updated_at),
         "completed_at": iso(manifest.completed_at),
         "last_error": manifest.error_code,

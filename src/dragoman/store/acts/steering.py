@@ -15,6 +15,7 @@ from dragoman.kernel.limits import CONTROL_SECONDS, GENERATIONS_MAX, RETRY_FIRST
 from dragoman.machines.tables import INTENT, MANIFEST, SUBMISSION
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
 from dragoman.model.scopes import Scope, Workspace
+from dragoman.store.acts import moving
 from dragoman.store.columns import is_set
 from dragoman.store.rows import effects, history, intents, manifests, requests, shards, submissions
 from dragoman.store.schema import site as tables
@@ -75,17 +76,20 @@ def retry_failed(
     `nothing_to_retry`.
     """
     manifest = _owned(tx, scope, manifest_id, actor)
+    touched = {row.shard for row in _retryable(tx, manifest_id, intent_ids)}
+    shards.lock(tx, manifest_id, touched)
     left_out = set(but_not)
-    chosen = [row for row in _retryable(tx, manifest_id, intent_ids) if row.document not in left_out]
+    chosen = [
+        row
+        for row in _retryable(tx, manifest_id, intent_ids)
+        if row.shard in touched and row.document not in left_out
+    ]
     relisted = manifests.relisting(tx, manifest) if intent_ids is None else {}
     if not (chosen or relisted):
         raise CallerError(f"nothing in manifest {manifest_id} can be retried", "nothing_to_retry")
-    touched = {row.shard for row in chosen}
-    shards.lock(tx, manifest_id, touched)
     manifests.keep(tx, manifest_id)
     for row in chosen:
         _reopen(tx, row)
-    history.of_intents(tx, chosen, "retry", "pending")
     manifests.change(tx, manifest_id, **{"phase": "open", "completed_at": None, **relisted})
     shards.recount(tx, manifest_id, touched)
     _audit(tx, manifest, actor, "retry")
@@ -121,9 +125,9 @@ def _retryable(tx: Tx, manifest_id: str, intent_ids: Sequence[str] | None) -> li
 def _reopen(tx: Tx, row: Row) -> None:
     key = intents.active_key(row.project_id, row.document, row.locale)
     holder = tx.scalar(sa.select(_INTENTS.c.id).where(_INTENTS.c.active_key == key))
-    intents.move(
+    moving.move(
         tx,
-        [row.id],
+        [row],
         "retry",
         generation=row.generation + 1,
         generation_attempt_count=0,
@@ -287,8 +291,7 @@ def cancel_shard(tx: Tx, manifest_id: str, shard: int) -> int:
     )
     sent = _sent(tx, manifest_id)
     free = [row for row in rows if row.submission_id not in sent]
-    intents.move(tx, [row.id for row in free], "cancel", error_code="canceled")
-    history.of_intents(tx, free, "cancel", "skipped", "canceled")
+    moving.move(tx, free, "cancel", error_code="canceled")
     shards.recount(tx, manifest_id, [shard])
     return len(free)
 

@@ -1,4 +1,4 @@
-"""The first schema: memory_shelves to snapshots."""
+"""The first schema: memory_segments to shards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: memory_shelves to snapshots."""
+    """The first schema: memory_segments to shards."""
+    _memory_segments()
     _memory_shelves()
     _outbox()
     _pauses()
@@ -29,7 +30,22 @@ def upgrade() -> None:
     _results()
     _runs()
     _shards()
-    _snapshots()
+
+
+def _memory_segments() -> None:
+    steps.create_table(
+        "memory_segments",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("source_locale", Word(64), nullable=False),
+        sa.Column("segment", Count, nullable=False, autoincrement=False),
+        sa.Column("source_hash", Hash, nullable=False),
+        sa.Column("source", LongText, nullable=False),
+        sa.PrimaryKeyConstraint(
+            "workspace", "project", "source_locale", "segment", name=steps.f("pk_memory_segments")
+        ),
+        clustered=True,
+    )
 
 
 def _memory_shelves() -> None:
@@ -370,6 +386,11 @@ def _shards() -> None:
         sa.Column("lease_expires_at", Instant),
         sa.Column("fence", Count, nullable=False, server_default="0"),
         sa.CheckConstraint(
+            "pending >= 0 AND preparing >= 0 AND prepared >= 0 AND queued >= 0 AND processing "
+            ">= 0 AND completed >= 0 AND failed >= 0 AND protected >= 0 AND skipped >= 0",
+            name=steps.f("ck_shards_counted"),
+        ),
+        sa.CheckConstraint(
             "pending + preparing + prepared + queued + processing + completed + failed + "
             "protected + skipped = intents",
             name=steps.f("ck_shards_sums"),
@@ -378,20 +399,3 @@ def _shards() -> None:
     )
     steps.create_index("ix_shards_prepare", "shards", ["prepare_due_at", "manifest_id", "shard"])
     steps.create_index("ix_shards_submit", "shards", ["submit_due_at", "manifest_id", "shard"])
-
-
-def _snapshots() -> None:
-    steps.create_table(
-        "snapshots",
-        sa.Column("step_key", Word(191), nullable=False),
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("target", Word(512), nullable=False),
-        sa.Column("existed", Flag(), nullable=False, server_default="0"),
-        sa.Column("body", Bytes),
-        sa.Column("written_fingerprint", Hash, nullable=False),
-        sa.Column("written", LongText, nullable=False),
-        sa.Column("entries", LongText),
-        sa.Column("created_at", Instant, nullable=False),
-        sa.CheckConstraint("existed IN (0, 1)", name=steps.f("ck_snapshots_existed_flag")),
-        sa.PrimaryKeyConstraint("step_key", name=steps.f("pk_snapshots")),
-    )
