@@ -97,7 +97,7 @@ def counted(tx: Tx, manifest_id: str) -> dict[str, int]:
 
 
 def test_after_every_commit_the_counters_are_what_the_rows_are(database_url: str) -> None:
-    """[M-354, M-186] a canary, a failure, its retry, a pause, a promotion and a cancel."""
+    """[M-181, M-184, M-186, M-189, M-354] a canary, a failure, its retry, a pause, a promotion, a cancel."""
     shown: set[str] = set()
 
     async def play() -> None:

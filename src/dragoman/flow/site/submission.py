@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dragoman.kernel import canonical
-from dragoman.kernel.errors import SourceError
+from dragoman.kernel.errors import CallerError, SourceError
 from dragoman.kernel.identity import Chance, sha256
 from dragoman.kernel.limits import (
     FIELDS_PER_ITEM,
@@ -68,14 +68,16 @@ class Submitting:
         lease = self._keeper.hold("shards", (work.manifest_id, work.shard), work.fence, SHARD_LEASE_SECONDS)
         try:
             moved = await self._offload.call(self._moved_sources, work)
-            drafts = await self._offload.call(self._drafts, work, moved)
+            spoilt = await self._offload.call(_spoilt, work, moved)
+            drafts = await self._offload.call(self._drafts, work, [*moved, *spoilt])
             begun = await self._database.run(
-                submitting.persist_submissions, work, moved, drafts[: self._per_step], self._keeper.owner
-            )
+                submitting.persist_submissions,
+                work, moved, drafts[: self._per_step], self._keeper.owner, spoilt,
+            )  # fmt: skip
         finally:
             self._keeper.drop(lease)
         await self._send(begun)
-        return len(begun) + len(moved)
+        return len(begun) + len(moved) + len(spoilt)
 
     async def resend_step(self) -> int:
         """Send again what waits for it, or what a vanished process left half sent; how many."""
@@ -108,10 +110,24 @@ class Submitting:
                 now[document] = ""
         return [intent.id for intent in work.intents if now[intent.document] != intent.source_fingerprint]
 
-    def _drafts(self, work: ShardWork, moved: Sequence[str]) -> list[SubmissionDraft]:
-        still = [intent for intent in work.intents if intent.id not in set(moved)]
+    def _drafts(self, work: ShardWork, left_out: Sequence[str]) -> list[SubmissionDraft]:
+        still = [intent for intent in work.intents if intent.id not in set(left_out)]
         head = body_head(work.manifest_id, work.settings, self._callback_url)
         return draft_submissions(head, still, self._chance, self._fields_per_item)
+
+
+def _spoilt(work: ShardWork, moved: Sequence[str]) -> list[str]:
+    """Intents whose envelope is not what was prepared, by its checksum; what has moved is prepared anew."""
+    return [one.id for one in work.intents if one.id not in set(moved) and not _is_whole(one.prepared)]
+
+
+def _is_whole(prepared: str | None) -> bool:
+    try:
+        envelope = json.loads(prepared or "")
+        stated: object = envelope["checksum"]
+        return stated == canonical.fingerprint({"fields": envelope["fields"]})
+    except (ValueError, LookupError, TypeError, CallerError):
+        return False
 
 
 def body_head(manifest_id: str, settings: Mapping[str, Any], callback_url: str) -> dict[str, Any]:
