@@ -133,6 +133,17 @@ class SubmissionDraft:
 
 
 @dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sends submissions: an account at an engine, and the callback secret in force.
+
+    `mark` tells that secret from others and tells nobody what it is; '' where there is none.
+    """
+
+    engine: str = "local"
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SendTicket:
     """A submission that this process holds and has begun to send."""
 

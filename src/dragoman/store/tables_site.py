@@ -114,6 +114,7 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("ix_manifests_claim", "phase", "next_attempt_at"),
             sa.Index("ix_manifests_control", "control_due_at"),
             sa.Index("ix_manifests_recent", "workspace", "updated_at"),
+            sa.Index("ix_manifests_push", "workspace", "push_id"),
             sa.Index("ix_manifests_stale", "lease_expires_at"),
         ),
     }
@@ -256,6 +257,8 @@ def _exchange(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("manifest_id", Id),
             *state(machines.SUBMISSION),
             word("parked_for", 16),
+            required("engine", Word(600)),  # the account that it was made for: nobody else sends it
+            word("secret_mark", 16),  # of the callback secret that it was first sent under
             required("fingerprint", Hash),
             optional("body", Bytes),  # the exact bytes, null once accepted
             optional("remote_job_id", Word(191)),

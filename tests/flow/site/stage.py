@@ -19,14 +19,15 @@ from dragoman.flow.site.preparation import Preparing
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.reconciliation import Reconciliation
 from dragoman.flow.site.steering import Steering
-from dragoman.flow.site.submission import Submitting
+from dragoman.flow.site.submission import Submitting, Way
 from dragoman.flow.site.views import Views
 from dragoman.kernel import signing
 from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.offload import InlineOffload
 from dragoman.ledger.acting import Ledger
-from dragoman.model.intents import Admitted
+from dragoman.model.intents import Admitted, Sender
+from dragoman.model.jobs import Capacity
 from dragoman.store.database import Database
 from dragoman.workers import Keeper
 from tests.doubles.engines import CaptureEngine
@@ -56,16 +57,23 @@ class Stage:
         self.preparing = Preparing(
             database, self.keeper, self.clock, chance, InlineOffload(), lambda _: source,
             [JsonCatalogue(), ArbCatalogue()], per_step=limits.get("prepare_per_step", 100),
+            capacity=self._takes,
         )  # fmt: skip
+        self.sender = Sender()
+        self.capacity: Capacity = limits.get("capacity", Capacity())
         self.submitting = Submitting(
-            database, ledger, self.keeper, chance, InlineOffload(), lambda _: source, "local:callbacks",
-            fields_per_item=limits.get("fields_per_item", 100), per_step=limits.get("submit_per_step", 4),
+            database, ledger, self.keeper, chance, InlineOffload(), lambda _: source,
+            Way("local:callbacks", lambda: self.sender, self._takes, far=limits.get("far", False)),
+            per_step=limits.get("submit_per_step", 4),
         )  # fmt: skip
         self.callbacks = Callbacks(database, self.engine, lambda: [SECRET], "default")
         self.reconciliation = Reconciliation(database, self.engine, self.clock)
         self.steering = Steering(database, ledger, self.keeper.owner, lambda _: source, self._wake)
         self.promotion = Promotion(database, self._wake)
         self.views = Views(database, lambda _: source)
+
+    async def _takes(self) -> Capacity:
+        return self.capacity
 
     async def _wake(self) -> None:
         self.wakes += 1

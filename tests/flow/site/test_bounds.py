@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from dragoman.flow.site import submission as submitting
+from dragoman.model.jobs import Capacity
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import viewing
 from dragoman.store.rows import shards
 from dragoman.store.transaction import Tx
 from tests.doubles.engines import event
-from tests.flow.site.rows import all_pairs
+from tests.flow.site.rows import all_pairs, make_inquiries_due
 from tests.flow.site.scoped import SlowClock, admit, site_of
 from tests.flow.site.stage import Stage, catalogue, stage
 
@@ -38,10 +38,9 @@ def watched(site: Stage, seen: Seen) -> None:
     ("pairs", "prepare_per_step", "items"), [(30, 8, 2), (1_000, 100, 20)], ids=["seed", "ours"]
 )
 def test_no_step_takes_more_than_its_share(
-    database_url: str, monkeypatch: pytest.MonkeyPatch, pairs: int, prepare_per_step: int, items: int
+    database_url: str, pairs: int, prepare_per_step: int, items: int
 ) -> None:
     """[M-339, M-340] 100 expansions, 8 preparations (ours: 100), 4 submissions; no pair is missing."""
-    monkeypatch.setattr(submitting, "ITEMS_PER_SUBMISSION", items)
     documents = {f"{number:04}.json": catalogue(text=f"Text {number}") for number in range(pairs)}
     taken: dict[str, list[int]] = {"expanded": [0], "prepared": [], "submitted": []}
 
@@ -54,7 +53,8 @@ def test_no_step_takes_more_than_its_share(
             taken["submitted"].append(len(done))
 
     async def play() -> None:
-        async with stage(database_url, documents, prepare_per_step=prepare_per_step) as site:
+        bounds: dict[str, Any] = {"prepare_per_step": prepare_per_step, "capacity": Capacity(items_max=items)}
+        async with stage(database_url, documents, **bounds) as site:
             watched(site, seen)
             manifest = (await site.admit([(name, "de") for name in documents])).manifest_id
             while await site.enumeration.step():
@@ -113,6 +113,9 @@ def test_after_every_commit_the_counters_are_what_the_rows_are(database_url: str
             watched(site, seen)
             manifests.append((await admit(site, canary=3, collections=["posts"])).manifest_id)
             await site.step_all()
+            site.engine.views["job-1"] = {"status": "processing"}
+            await site.database.run(make_inquiries_due)
+            assert await site.reconciliation.step() == 1
             await answer(site, 0, failing=1)
             await site.steering.retry("default", manifests[0], "mia")
             await site.steering.pause("default", manifests[0], "mia")
@@ -129,7 +132,7 @@ def test_after_every_commit_the_counters_are_what_the_rows_are(database_url: str
             assert await site.counts(manifests[1]) == {"skipped": 5}
 
     asyncio.run(play())
-    assert shown == {"total", "preparing", "queued", "completed", "failed", "skipped"}
+    assert shown == {"total", "preparing", "queued", "processing", "completed", "failed", "skipped"}
 
 
 async def answer(site: Stage, number: int, failing: int = 0) -> None:

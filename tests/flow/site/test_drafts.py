@@ -14,6 +14,7 @@ from dragoman.kernel import canonical
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import SystemChance, sha256
 from dragoman.model.intents import DueIntent
+from dragoman.model.jobs import Capacity
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 from tests.flow.site.stage import stage
@@ -67,8 +68,8 @@ def test_a_draft_is_made_of_what_was_prepared_and_an_id_and_of_nothing_else() ->
         due(1),
         due(2, b={"text": "B"}, **{"meta.title/1": {"text": "T", "syntax": "plain", "max_length": 60}}),
     ]
-    [draft] = draft_submissions(HEAD, intents, Numbered(), 100)
-    assert [draft] == draft_submissions(HEAD, intents, Numbered(), 100)
+    [draft] = draft_submissions(HEAD, intents, Numbered(), Capacity())
+    assert [draft] == draft_submissions(HEAD, intents, Numbered(), Capacity())
     assert draft.body == canonical.encode(json.loads(draft.body)), "canonical bytes"
     assert draft.fingerprint == sha256(draft.body)
     assert b"mia" not in draft.body
@@ -100,8 +101,8 @@ def test_a_draft_is_made_of_what_was_prepared_and_an_id_and_of_nothing_else() ->
 def test_what_cannot_be_drafted_is_an_error_and_nothing_is_half_drafted() -> None:
     """[M-090]"""
     with pytest.raises(CallerError):
-        draft_submissions(HEAD, [due(1), due(2, a={"text": "broken \ud800"})], Numbered(), 100)
-    assert draft_submissions(HEAD, [], Numbered(), 100) == []
+        draft_submissions(HEAD, [due(1), due(2, a={"text": "broken \ud800"})], Numbered(), Capacity())
+    assert draft_submissions(HEAD, [], Numbered(), Capacity()) == []
 
 
 def prepared_row(tx: Tx) -> Row:

@@ -19,7 +19,8 @@ from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.identity import SystemChance
 from dragoman.model.effects import Answer
 from dragoman.model.events import event_of
-from dragoman.model.intents import DueIntent, Preparation, ShardWork, SubmissionDraft
+from dragoman.model.intents import DueIntent, Preparation, Sender, ShardWork, SubmissionDraft
+from dragoman.model.jobs import Capacity
 from dragoman.model.walks import Met, Place
 from dragoman.store.acts import expanding, preparing, sampling, settling, submitting
 from dragoman.store.schema import effects
@@ -130,7 +131,7 @@ def test_a_preparation_names_the_shards_fence_and_each_intents_generation_and_st
 
 def frozen(work: ShardWork) -> list[SubmissionDraft]:
     head = body_head(work.manifest_id, work.settings, "local:callbacks")
-    return draft_submissions(head, work.intents[1:], SystemChance(), 100)
+    return draft_submissions(head, work.intents[1:], SystemChance(), Capacity())
 
 
 async def prepared_shard(site: Stage) -> ShardWork:
@@ -149,7 +150,7 @@ def test_a_submission_takes_exactly_the_set_that_was_claimed(database_url: str) 
         async with stage(database_url, DOCUMENTS) as site:
             work = await prepared_shard(site)
             moved = [work.intents[0].id]
-            persist = (submitting.persist_submissions, work, moved, frozen(work), OWNER)
+            persist = (submitting.persist_submissions, work, moved, frozen(work), OWNER, Sender())
             assert await changed(site, fence_raised(tables.shards), *persist) is None
             for intent in work.intents:
                 assert await changed(site, generation_moved(intent.id), *persist) is None, intent.ordinal
@@ -170,7 +171,7 @@ def test_the_engines_word_is_recorded_by_whoever_holds_the_submission(database_u
         async with stage(database_url, DOCUMENTS) as site:
             work = await prepared_shard(site)
             [(ticket, outgoing)] = await site.database.run(
-                submitting.persist_submissions, work, [], frozen(work), OWNER
+                submitting.persist_submissions, work, [], frozen(work), OWNER, Sender()
             )
             stale = (
                 fence_raised(tables.submissions),
@@ -185,7 +186,7 @@ def test_the_engines_word_is_recorded_by_whoever_holds_the_submission(database_u
                 for spoil in stale:
                     assert await changed(site, spoil, *record) == set(), answer.outcome
                 assert await changed(site, lambda tx: None, *record), answer.outcome
-            held = await site.database.run(submitting.begin_due_sends, "host/boot/2/2", 4)
+            held = await site.database.run(submitting.begin_due_sends, "host/boot/2/2", 4, Sender())
             assert held == [], "a submission under a live lease is nobody else's"
             for spoil in (generation_moved(work.intents[1].id), state_moved(work.intents[1].id)):
                 moved = {intent.id for intent in work.intents[2:]}

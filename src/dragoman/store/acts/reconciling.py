@@ -28,13 +28,15 @@ class Inquiry(NamedTuple):
     """What went wrong when it was last asked about; empty where nothing did."""
 
 
-def due_inquiries(tx: Tx, limit: int, age_seconds: float = RECONCILE_AGE_SECONDS) -> list[Inquiry]:
+def due_inquiries(
+    tx: Tx, limit: int, age_seconds: float = RECONCILE_AGE_SECONDS, engine: str = "local"
+) -> list[Inquiry]:
     """Submissions accepted so long ago and not settled; each one's next turn moves on, so that none starves
     another.
     """
     return [
         Inquiry(row.id, row.workspace, row.manifest_id, row.remote_job_id, row.error_code or "")
-        for row in submissions.due_for_inquiry(tx, limit, age_seconds)
+        for row in submissions.due_for_inquiry(tx, limit, age_seconds, engine)
     ]
 
 

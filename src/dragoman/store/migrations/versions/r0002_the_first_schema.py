@@ -160,6 +160,7 @@ def _jobs() -> None:
         sa.Column("options", LongText, nullable=False),
         sa.Column("provider", Word(128), nullable=False, server_default=""),
         sa.Column("model", Word(191), nullable=False, server_default=""),
+        sa.Column("library", LongText),
         sa.Column("callback_url", Word(500), nullable=False, server_default=""),
         sa.Column("callback_secret", Word(1000), nullable=False, server_default=""),
         sa.Column("queue_payload", LongText, nullable=False),
@@ -203,6 +204,7 @@ def _jobs_1() -> None:
     steps.create_index("ix_jobs_claim", "jobs", ["workspace", "state", "next_attempt_at"])
     steps.create_index("ix_jobs_client", "jobs", ["workspace", "client_job_id"])
     steps.create_index("ix_jobs_due", "jobs", ["state", "next_attempt_at"])
+    steps.create_index("ix_jobs_push", "jobs", ["workspace", "push_id"])
     steps.create_index("ix_jobs_recent", "jobs", ["workspace", "created_at"])
     steps.create_index("ix_jobs_stale", "jobs", ["state", "lease_expires_at"])
 
@@ -288,6 +290,7 @@ def _manifests() -> None:
 def _manifests_1() -> None:
     steps.create_index("ix_manifests_claim", "manifests", ["phase", "next_attempt_at"])
     steps.create_index("ix_manifests_control", "manifests", ["control_due_at"])
+    steps.create_index("ix_manifests_push", "manifests", ["workspace", "push_id"])
     steps.create_index("ix_manifests_recent", "manifests", ["workspace", "updated_at"])
     steps.create_index("ix_manifests_stale", "manifests", ["lease_expires_at"])
 

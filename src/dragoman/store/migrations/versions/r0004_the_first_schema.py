@@ -67,6 +67,8 @@ def _submissions() -> None:
         sa.Column("manifest_id", Id, nullable=False),
         sa.Column("state", Word(32), nullable=False),
         sa.Column("parked_for", Word(16), nullable=False, server_default=""),
+        sa.Column("engine", Word(600), nullable=False),
+        sa.Column("secret_mark", Word(16), nullable=False, server_default=""),
         sa.Column("fingerprint", Hash, nullable=False),
         sa.Column("body", Bytes),
         sa.Column("remote_job_id", Word(191)),
