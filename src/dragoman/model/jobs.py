@@ -16,6 +16,8 @@ Purpose = Literal["first", "repair", "alone", "split", "bisect"]
 Via = Literal["memory", "ai", "passed"]
 SLOW_DOWN = frozenset({"PROVIDER_RATE_LIMITED", "PROVIDER_SPEND_LIMIT"})
 """Codes with which a provider asks to be left alone for a while."""
+PARKINGS = frozenset({"budget", "provider", "unknown"})
+"""What a queued job may wait for."""
 Status = Literal["completed", "failed", "canceled"]
 SPEEDS = ("standard", "batch")
 """How soon answers are wanted: at once, or within a day through the provider's batches at their price."""
@@ -67,6 +69,8 @@ class JobOptions:
     on_unknown: str = ""
     force: bool = False
     push_id: str = ""
+    first: str = ""
+    """Not chosen, but written by the engine: the provider whose list of others counts, once it was left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +212,7 @@ class OpenCall:
     idempotent: bool = False
     """Whether the same bytes may be sent again whatever became of them: unpriced when it was first sent."""
     batched: bool = False
-    """Whether it went out as a batch: it is looked at from time to time, and can be withdrawn."""
+    """Whether it went out as a batch: it is looked at from time to time."""
     held: bool = False
     attempt: str = ""
     reference: str = ""
@@ -234,6 +238,11 @@ class OpenCall:
     def is_doubtful(self) -> bool:
         """Whether nobody knows what became of its newest attempt."""
         return self.effect_state == EFFECT.next("IN_FLIGHT", "lose")
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the provider may be working on it still, and can be told to stop."""
+        return self.is_doubtful and (self.batched or bool(self.reference))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ _log = logger(__name__)
 
 DEFAULT_PACE = Pace()
 
-_GOES_ON = ("done", "conflict")
+_GOES_ON = {"forward": ("done", "conflict"), "backward": ("done", "conflict", "refused")}
 
 
 class Executing:
@@ -112,7 +112,7 @@ class Executing:
                 if self._clock.monotonic() >= until:
                     await self._database.run(executing.pause_delivery, command)
                     return
-                if await self._work(command, lease, step) not in _GOES_ON:
+                if await self._work(command, lease, step) not in _GOES_ON[command.direction]:
                     return
         if not steps:
             await self._database.run(executing.end_delivery, command)

@@ -302,27 +302,35 @@ def _fail(tx: Tx, held: Row, command: Command, step: Step, answer: Answer) -> No
     """A refused step fails, and with it execution and command; later steps are not begun here.
 
     They wait for plans of their own, for one file that cannot be written stops no other. Few go into each of
-    these plans: on a full disk every one of them ends like this.
+    these plans: on a full disk every one of them ends like this. What is taken back has no other plan: there
+    the later steps go on, and the execution fails at its end.
     """
     executions.move_step(tx, held.execution_id, step.ordinal, "refuse", **_said(answer.code, answer.message))
+    if command.direction == "backward":
+        _go_on(tx, held)
+        return
     executions.finish(tx, held, "fail", answer.code, sanitize(answer.message))
-    if command.direction == "forward":
-        for intent_id in executions.intents_not_run(tx, held.execution_id):
-            requests.ask_again(
-                tx,
-                command.workspace,
-                command.manifest_id,
-                [intent_id],
-                state=REQUEST.initial,
-                next_attempt_at=tx.now,
-            )
+    for intent_id in executions.intents_not_run(tx, held.execution_id):
+        requests.ask_again(
+            tx,
+            command.workspace,
+            command.manifest_id,
+            [intent_id],
+            state=REQUEST.initial,
+            next_attempt_at=tx.now,
+        )
 
 
 def _go_on(tx: Tx, held: Row) -> None:
     """A step has ended; with the last one, execution and command end as well."""
     executions.progress(tx, held.id, held.fence)
-    if not executions.has_open_steps(tx, held.execution_id):
+    if executions.has_open_steps(tx, held.execution_id):
+        return
+    refused = executions.refused_step(tx, held.execution_id)
+    if refused is None:
         executions.finish(tx, held, "succeed")
+    else:
+        executions.finish(tx, held, "fail", refused.error_code or "", refused.error_message or "")
 
 
 def _postpone(tx: Tx, held: Row, code: str, message: str) -> None:

@@ -289,6 +289,12 @@ def has_open_steps(tx: Tx, execution_id: str) -> bool:
     return tx.first(_AN_OPEN_STEP, {"execution": execution_id}) is not None
 
 
+def refused_step(tx: Tx, execution_id: str) -> Row | None:
+    """The first step that its target has refused."""
+    refused = sa.select(_STEPS).where(_STEPS.c.execution_id == execution_id, _STEPS.c.state == "FAILED")
+    return tx.first(refused.order_by(_STEPS.c.ordinal).limit(1))
+
+
 def direction_of(tx: Tx, execution: Row) -> str:
     """Forward, or backward for a compensation and its retries. An execution of no steps goes forward."""
     found = tx.scalar(sa.select(_STEPS.c.direction).where(_STEPS.c.execution_id == execution.id).limit(1))
