@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from dragoman.machines.tables import MANIFEST
 from dragoman.store.acts import readiness
-from dragoman.store.rows import budgets, field_sums, shards
+from dragoman.store.rows import budgets, field_sums, jobs, shards
 from dragoman.store.schema import engine, site
 from dragoman.store.transaction import Tx
 
@@ -26,7 +26,7 @@ def findings(tx: Tx) -> list[dict[str, str]]:
     found = [{"problem": text, "remedy": _REMEDIES[name]} for name, text in problems.items()]
     if "schema_unavailable" in problems:
         return found
-    return found + _books(tx) + _counters(tx) + _held(tx)
+    return found + _books(tx) + _counters(tx) + _held(tx) + _unclaimable(tx)
 
 
 def _work_is_open(tx: Tx) -> bool:
@@ -57,6 +57,16 @@ def _counters(tx: Tx) -> list[dict[str, str]]:
         {"problem": f"the counters of manifest {row.id} differ from its intents", "remedy": "Report it."}
         for row in manifests
         if not (shards.agree(tx, row.id) and field_sums.agree(tx, row.id))
+    ]
+
+
+def _unclaimable(tx: Tx) -> list[dict[str, str]]:
+    return [
+        {
+            "problem": f"{number} jobs wait for provider {name}, whose address only its command line had",
+            "remedy": "Run the same command again with the same --base-url, or cancel them.",
+        }
+        for name, number in sorted(jobs.unclaimable(tx, ()).items())
     ]
 
 
