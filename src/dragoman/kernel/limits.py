@@ -24,6 +24,8 @@ STREAMS_MAX = 100
 # expansion, preparation, submission
 EXPAND_PER_TRANSACTION = 100
 ENUMERATION_LEASE_SECONDS = 60
+RESTORE_SECONDS = 300  # between two looks for manifests that lost intents
+RESTORED_PER_STEP = 100
 LIST_PAGE = 100
 LIST_FAILURES_MAX = 5
 CANARY_LIMIT = 10  # where a canary is asked for without its number
@@ -116,6 +118,7 @@ GRAM_CHARS_WIDE = 2  # of scripts that write a word in a character or two
 GRAM_WINDOW = 3
 GRAMS_PER_QUERY = 24
 GRAM_BUCKETS = 8_192
+BUCKETS_PER_STATEMENT = 1_024
 GRAM_TEXTS = 256  # texts of a run that are kept for one gram: one that more texts hold tells little
 RUN_TEXTS = 32_768
 POSTINGS_PER_QUERY = 1_500
