@@ -97,6 +97,7 @@ def _site_loops(services: Services) -> list[Loop]:
     reconciliation = Reconciliation(database, services.engine, clock, age_seconds, account)
     return [
         Loop("enumerate", enumeration.step),
+        Loop("restore", enumeration.restore_step, limits.RESTORE_SECONDS, woken=False),
         Loop("prepare", preparing.step),
         Loop("submit", submitting.step),
         Loop("resubmit", submitting.resend_step),
@@ -129,6 +130,7 @@ def _engine_loops(services: Services) -> list[Loop]:
         System(),
         settings.job_lease_seconds,
         held_max=settings.jobs_per_process,
+        addressed=services.addressed,
     )
     translation = Translation(
         database,
