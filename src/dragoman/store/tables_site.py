@@ -14,7 +14,7 @@ from dragoman.store.portable import Bytes, Count, Hash, Id, Instant, LongText, W
 
 _PARKED = "parked_for IN ('', 'budget', 'provider', 'unknown', 'secret', 'pair', 'held')"
 
-_FIELD_COUNTS = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review")
+FIELD_COUNTS = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review")
 
 
 def site_tables(metadata: sa.MetaData) -> SimpleNamespace:
@@ -127,7 +127,7 @@ def _pages(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("workspace", Word(64)),
             *counted("intents", "pending", "preparing", "prepared", "queued", "processing"),
             *counted("completed", "failed", "protected", "skipped", "retryable_failed"),
-            *counted(*_FIELD_COUNTS),
+            *counted(*FIELD_COUNTS),
             optional("prepare_due_at", Instant),  # the earliest intent here that wants preparation
             optional("submit_due_at", Instant),  # the earliest one prepared and in no submission
             required("prepare_served_at", Instant, server_default="0"),  # its turns: due again after others
@@ -146,7 +146,7 @@ def _pages(metadata: sa.MetaData) -> dict[str, sa.Table]:
             metadata,
             sa.Column("manifest_id", Id, primary_key=True),
             sa.Column("bucket", Count, primary_key=True, autoincrement=False),
-            *counted(*_FIELD_COUNTS),
+            *counted(*FIELD_COUNTS),
             clustered=True,
         ),
     }
@@ -179,7 +179,7 @@ def _intents(metadata: sa.MetaData) -> dict[str, sa.Table]:
             optional("selection_fingerprint", Hash),
             optional("prepared", LongText),  # the envelope; null before preparation and after acceptance
             optional("key_map", LongText),  # wire key → block key, kept for settlement and publishing
-            *counted(*_FIELD_COUNTS),
+            *counted(*FIELD_COUNTS),
             optional("submission_id", Id),
             optional("remote_job_id", Word(191)),
             *failure(),
@@ -266,7 +266,9 @@ def _exchange(metadata: sa.MetaData) -> dict[str, sa.Table]:
             ),
             sa.Index("ix_submissions_claim", "next_attempt_at"),  # null unless open
             sa.Index("ix_submissions_reconcile", "reconcile_at"),
-            sa.Index("ix_submissions_manifest", "manifest_id"),
+            sa.Index("ix_submissions_manifest", "manifest_id", "next_attempt_at"),
+            sa.Index("ix_submissions_usage", "manifest_id", *USAGE),
+            sa.Index("ix_submissions_failed", "manifest_id", "error_code", "updated_at"),
             sa.Index("ix_submissions_remote", "remote_job_id"),
             sa.Index("ix_submissions_stale", "lease_expires_at"),
         ),

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from dragoman.machines.tables import MANIFEST
 from dragoman.store.acts import readiness
-from dragoman.store.rows import budgets, field_sums, shards
+from dragoman.store.rows import budgets, field_sums, shards, standings
 from dragoman.store.schema import engine, site
 from dragoman.store.transaction import Tx
 
@@ -57,6 +57,10 @@ def _counters(tx: Tx) -> list[dict[str, str]]:
         {"problem": f"the counters of manifest {row.id} differ from its intents", "remedy": "Report it."}
         for row in manifests
         if not (shards.agree(tx, row.id) and field_sums.agree(tx, row.id))
+    ] + [
+        {"problem": f"execution {name} of manifest {row.id} miscounts its steps", "remedy": "Report it."}
+        for row in manifests
+        for name in standings.differences(tx, row.id)
     ]
 
 

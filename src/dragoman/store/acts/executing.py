@@ -52,8 +52,9 @@ def claim_commands(tx: Tx, owner: str, lease_seconds: float, limit: int) -> list
 
 def _begin(tx: Tx, row: Row) -> Command | None:
     execution = executions.of_command(tx, row.execution_id)
-    direction = executions.direction_of(tx, execution)
-    if direction == "backward" and executions.newer_open(tx, execution.manifest_id, execution.plan_id):
+    if execution.direction == "backward" and executions.newer_open(
+        tx, execution.manifest_id, execution.plan_id
+    ):
         _await_turn(tx, row)
         return None
     executions.move_execution(tx, execution.id, "deliver")
@@ -77,7 +78,7 @@ def _begin(tx: Tx, row: Row) -> Command | None:
         manifest_id=execution.manifest_id,
         project_id=manifest.project_id,
         executor=plan.executor,
-        direction=cast(DirectionName, direction),
+        direction=cast(DirectionName, execution.direction),
         settings=json.loads(manifest.settings),
     )
 

@@ -202,7 +202,7 @@ def _jobs() -> None:
 
 def _jobs_1() -> None:
     steps.create_index("ix_jobs_claim", "jobs", ["workspace", "state", "next_attempt_at"])
-    steps.create_index("ix_jobs_client", "jobs", ["workspace", "client_job_id"])
+    steps.create_index("ix_jobs_client", "jobs", ["workspace", "client_job_id", "state", "next_attempt_at"])
     steps.create_index("ix_jobs_due", "jobs", ["state", "next_attempt_at"])
     steps.create_index("ix_jobs_recent", "jobs", ["workspace", "created_at"])
     steps.create_index("ix_jobs_stale", "jobs", ["state", "lease_expires_at"])

@@ -184,7 +184,7 @@ def _publication_requests() -> None:
         "ix_publication_requests_claim", "publication_requests", ["state", "next_attempt_at", "manifest_id"]
     )
     steps.create_index(
-        "ix_publication_requests_manifest", "publication_requests", ["workspace", "manifest_id"]
+        "ix_publication_requests_manifest", "publication_requests", ["workspace", "manifest_id", "state"]
     )
 
 
@@ -197,6 +197,7 @@ def _publication_steps() -> None:
         sa.Column("step_key", Word(191), nullable=False),
         sa.Column("direction", Word(16), nullable=False),
         sa.Column("intent_id", Id, nullable=False),
+        sa.Column("newest", Flag(), nullable=False, server_default="1"),
         sa.Column("state", Word(32), nullable=False),
         sa.Column("attempt_count", Count, nullable=False, server_default="0"),
         sa.Column("units_written", Count, nullable=False, server_default="0"),
@@ -207,6 +208,7 @@ def _publication_steps() -> None:
         sa.Column("error_message", Word(500)),
         sa.Column("created_at", Instant, nullable=False),
         sa.Column("updated_at", Instant, nullable=False),
+        sa.CheckConstraint("newest IN (0, 1)", name=steps.f("ck_publication_steps_newest_flag")),
         sa.CheckConstraint(
             "state IN ('CONFLICT', 'FAILED', 'PENDING', 'RUNNING', 'SUCCEEDED', 'UNKNOWN')",
             name=steps.f("ck_publication_steps_state_known"),
@@ -215,7 +217,8 @@ def _publication_steps() -> None:
         clustered=True,
     )
     steps.create_index("ix_publication_steps_intent", "publication_steps", ["intent_id"])
-    steps.create_index("ix_publication_steps_key", "publication_steps", ["step_key", "state"])
+    steps.create_index("ix_publication_steps_key", "publication_steps", ["step_key"])
+    steps.create_index("ix_publication_steps_state", "publication_steps", ["execution_id", "state"])
 
 
 def _receipts() -> None:

@@ -20,6 +20,7 @@ def upgrade() -> None:
     _terms()
     _tokens()
     _trials()
+    _usage_sums()
     _workers()
     _workspaces()
 
@@ -82,10 +83,24 @@ def _submissions() -> None:
         sa.PrimaryKeyConstraint("id", name=steps.f("pk_submissions")),
     )
     steps.create_index("ix_submissions_claim", "submissions", ["next_attempt_at"])
-    steps.create_index("ix_submissions_manifest", "submissions", ["manifest_id"])
+    steps.create_index("ix_submissions_failed", "submissions", ["manifest_id", "error_code", "updated_at"])
+    steps.create_index("ix_submissions_manifest", "submissions", ["manifest_id", "next_attempt_at"])
     steps.create_index("ix_submissions_reconcile", "submissions", ["reconcile_at"])
     steps.create_index("ix_submissions_remote", "submissions", ["remote_job_id"])
     steps.create_index("ix_submissions_stale", "submissions", ["lease_expires_at"])
+    steps.create_index(
+        "ix_submissions_usage",
+        "submissions",
+        [
+            "manifest_id",
+            "paid_tokens",
+            "paid_microusd",
+            "wasted_tokens",
+            "wasted_microusd",
+            "at_risk_tokens",
+            "at_risk_microusd",
+        ],
+    )
 
 
 def _terms() -> None:
@@ -137,6 +152,21 @@ def _trials() -> None:
         sa.Column("job_id", Id, nullable=False),
         sa.Column("created_at", Instant, nullable=False),
         sa.PrimaryKeyConstraint("workspace", "trial_key", "job_id", name=steps.f("pk_trials")),
+        clustered=True,
+    )
+
+
+def _usage_sums() -> None:
+    steps.create_table(
+        "usage_sums",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("client_job_id", Word(191), nullable=False),
+        sa.Column("slot", Count, nullable=False, autoincrement=False),
+        sa.Column("tokens", Count, nullable=False, server_default="0"),
+        sa.Column("microusd", Count, nullable=False, server_default="0"),
+        sa.Column("wasted_tokens", Count, nullable=False, server_default="0"),
+        sa.Column("wasted_microusd", Count, nullable=False, server_default="0"),
+        sa.PrimaryKeyConstraint("workspace", "client_job_id", "slot", name=steps.f("pk_usage_sums")),
         clustered=True,
     )
 
