@@ -46,7 +46,7 @@ def reference_server() -> Any:
 @contextmanager
 def running(server: ThreadingHTTPServer) -> Iterator[str]:
     """A server at work in a thread; its base URL."""
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"
@@ -348,25 +348,35 @@ def test_the_reference_server_keeps_the_written_contract(tmp_path: Path) -> None
     """[C-040] every answer fits the schema in docs/reference/source-openapi.json, and no path is missing."""
     written(tmp_path, {"en/posts/a.json": "{}", "en/posts/b.json": "{}", "en/site.json": "{}"})
     contract = json.loads((_SERVER.parents[1] / "docs/reference/source-openapi.json").read_bytes())
-    asked = {
-        ("get", "/collections"): ("/collections", None),
-        ("get", "/collections/{collection}/documents"): ("/collections/posts/documents?limit=1", None),
-        ("post", "/documents/exists"): ("/documents/exists", {"documents": ["posts/a.json"]}),
-        ("post", "/documents/rights"): ("/documents/rights", {"actor": "a", "documents": ["posts/a.json"]}),
-        ("get", "/documents/{ref}"): ("/documents/posts/a.json?locale=en", None),
-        ("head", "/documents/{ref}"): ("/documents/posts/a.json?locale=en", None),
+    place, tag = "/documents/posts/a.json?locale=", f'"{sha256(b"[]")}"'
+    asked: dict[tuple[str, str], tuple[str, dict[str, Any], int]] = {
+        ("get", "/collections"): ("/collections", {}, 200),
+        ("get", "/collections/{collection}/documents"): ("/collections/posts/documents?limit=1", {}, 200),
+        ("post", "/documents/exists"): ("/documents/exists", {"json": {"documents": ["posts/a.json"]}}, 200),
+        ("post", "/documents/rights"): (
+            "/documents/rights",
+            {"json": {"actor": "a", "documents": ["posts/a.json"]}},
+            200,
+        ),
+        ("get", "/documents/{ref}"): (f"{place}en", {}, 200),
+        ("head", "/documents/{ref}"): (f"{place}en", {}, 200),
+        ("put", "/documents/{ref}"): (
+            f"{place}fr",
+            {"content": b"[]", "headers": {"If-None-Match": "*"}},
+            201,
+        ),
+        ("delete", "/documents/{ref}"): (f"{place}fr", {"headers": {"If-Match": tag}}, 204),
     }
-    methods = ("get", "post", "head")
+    methods = ("get", "post", "head", "put", "delete")
     assert {(m, path) for path, place in contract["paths"].items() for m in place if m in methods} == set(
         asked
     )
     with running(reference_server().serve(tmp_path, 0, TOKEN)) as url:
-        for (method, path), (target, body) in asked.items():
-            said = contract["paths"][path][method]["responses"]["200"]
-            answer = httpx2.request(
-                method.upper(), url + target, json=body, headers={"Authorization": f"Bearer {TOKEN}"}
-            )
-            assert answer.status_code == 200
+        for (method, path), (target, more, status) in asked.items():
+            said = contract["paths"][path][method]["responses"][str(status)]
+            headers = {"Authorization": f"Bearer {TOKEN}", **more.pop("headers", {})}
+            answer = httpx2.request(method.upper(), url + target, headers=headers, **more)
+            assert answer.status_code == status
             if "application/json" in said.get("content", {}):
                 schema = said["content"]["application/json"]["schema"]
                 jsonschema_rs.validate(schema, answer.json())

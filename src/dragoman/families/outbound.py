@@ -17,7 +17,17 @@ from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
 
 import aiohttp
-from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, TraceConfig
+from aiohttp import (
+    ClientHandlerType,
+    ClientMiddlewareType,
+    ClientRequest,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+    TraceConfig,
+)
 
 from dragoman.kernel import limits
 from dragoman.kernel.errors import sanitize
@@ -110,7 +120,13 @@ class Outbound:
     ) -> None:
         sent = {"Accept-Encoding": "identity", **headers}
         async with self._opened().request(
-            method, url, data=body, headers=sent, allow_redirects=False, trace_request_ctx=journey
+            method,
+            url,
+            data=body,
+            headers=sent,
+            allow_redirects=False,
+            trace_request_ctx=journey,
+            middlewares=(_once(),),
         ) as response:
             journey.headers = {name.lower(): value for name, value in response.headers.items()}
             journey.status = response.status
@@ -211,6 +227,20 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     except (ValueError, TypeError):
         return None
     return min(max(wait.total_seconds(), 0.0), float(limits.RETRY_AFTER_SECONDS_MAX))
+
+
+def _once() -> ClientMiddlewareType:
+    """Keeps aiohttp from its second try, which it makes by itself where a method is idempotent."""
+    sent = False
+
+    async def send(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+        nonlocal sent
+        if sent:
+            raise aiohttp.ServerDisconnectedError("the connection was lost before an answer came")
+        sent = True
+        return await handler(request)
+
+    return send
 
 
 async def _connected(_session: ClientSession, context: SimpleNamespace, _parameters: object) -> None:

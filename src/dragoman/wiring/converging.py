@@ -40,7 +40,7 @@ def order_of(settings: Settings, offload: Offload, find: Find) -> OrderOf:
 
 
 def _order(settings: Settings, find: Find, project: str, asked: Mapping[str, Any]) -> Order:
-    source = frozen_source(settings, project)
+    source = frozen_source(settings, project, str(asked.get("executor") or ""))
     source_locale = str(source["source_locale"])
     targets = sorted(set(asked.get("locales") or settings.locales) - {source_locale})
     if not targets:
@@ -52,7 +52,6 @@ def _order(settings: Settings, find: Find, project: str, asked: Mapping[str, Any
         "provider": provider,
         "model": model,
         "root": str(settings.root.absolute()),
-        "executor": asked.get("executor") or settings.executor,
         "partial": "auto",
         "publish": "auto",
         **source,

@@ -13,6 +13,7 @@ from dragoman.content.submissions import Bounds
 from dragoman.families.completion import Completion
 from dragoman.families.publication.dry_run import DryRun
 from dragoman.families.publication.files import Files
+from dragoman.families.publication.http_target import HttpTarget
 from dragoman.families.publication_step import PublicationStep
 from dragoman.families.submission import Submission
 from dragoman.families.webhook import HttpTransport, LocalTransport, Webhook
@@ -32,7 +33,7 @@ from dragoman.kernel.identity import Chance, SystemChance
 from dragoman.kernel.limits import FIELDS_PER_ITEM_SETTING_MAX
 from dragoman.kernel.offload import Offload, ThreadOffload
 from dragoman.ledger.acting import Ledger
-from dragoman.model.contracts import EngineClient, Family, Queue, WebhookTransport
+from dragoman.model.contracts import EngineClient, Executor, Family, Queue, WebhookTransport
 from dragoman.model.memories import Manner
 from dragoman.model.scopes import Workspace
 from dragoman.store import migrate
@@ -42,7 +43,7 @@ from dragoman.store.servers import Options
 from dragoman.wiring import catalogue, converging, linking
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
-from dragoman.wiring.sourcing import frozen_source, source_of
+from dragoman.wiring.sourcing import frozen_source, source_of, token_of
 from dragoman.workers import Keeper, Workers
 
 
@@ -135,10 +136,10 @@ def assemble(
     engine = linking.engine_of(settings, acceptance, controls, jobs)
     callbacks = Callbacks(database, engine, lambda: linking.callback_secrets(settings), settings.workspace)
     http = HttpTransport(allow_private=settings.private_callbacks)
-    local = LocalTransport(callbacks.receive)
-    transports: dict[str, WebhookTransport] = {"local": local, "http": http, "https": http}
+    transports = _transports(callbacks, http)
     webhook = Webhook(transports, linking.secret_reader(settings, sealer), database.now)
-    ledger = _ledger(database, offload, completion, Submission(engine), webhook)
+    target = HttpTarget(token_of)
+    ledger = _ledger(database, offload, target, completion, Submission(engine), webhook)
     workers = Workers(keeper)
     frozen = frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
@@ -171,8 +172,12 @@ def assemble(
         controls=controls,
         jobs=jobs,
         workers=workers,
-        closers=[queue.close, completion.close, http.close, engine.close],
+        closers=[queue.close, completion.close, http.close, engine.close, target.close],
     )
+
+
+def _transports(callbacks: Callbacks, http: HttpTransport) -> Mapping[str, WebhookTransport]:
+    return {"local": LocalTransport(callbacks.receive), "http": http, "https": http}
 
 
 def _completion(settings: Settings, base_url: str) -> Completion:
@@ -183,9 +188,10 @@ def _completion(settings: Settings, base_url: str) -> Completion:
     )
 
 
-def _ledger(database: Database, offload: Offload, *families: Family) -> Ledger:
+def _ledger(database: Database, offload: Offload, target: HttpTarget, *families: Family) -> Ledger:
     """The ledger over these families and the one that publishes."""
-    publication = PublicationStep({"dry-run:v1": DryRun(), "files:v1": Files(Path, offload)})
+    executors: Sequence[Executor] = (DryRun(), Files(Path, offload), target)
+    publication = PublicationStep({executor.name: executor for executor in executors})
     return Ledger(database, {family.name: family for family in (*families, publication)})
 
 
@@ -213,7 +219,6 @@ def frozen_settings(settings: Settings) -> Callable[[str, str], Mapping[str, Any
             "provider": settings.provider,
             "root": str(settings.root.absolute()),
             "out": "",
-            "executor": settings.executor,
             "partial": "auto",
             "publish": "auto",
             **frozen_source(settings, project),

@@ -102,6 +102,8 @@ class ProjectSettings(BaseModel):
     token_variable: str = ""
     """Name of the environment variable that holds the source's bearer token: a reference, never the token."""
     source_locale: str = ""
+    executor: Literal["", "dry-run:v1", "files:v1", "http:v1"] = ""
+    """Who publishes; empty as the setting `executor` says. `dry-run:v1` writes nothing."""
     on_push: bool = False
     """Whether a push starts a run of convergence."""
     collections: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -183,7 +185,8 @@ class Settings(BaseSettings):
     """Whether `sync/translate` answers without a token; only to this machine, at a loopback address."""
     private_callbacks: bool = False
     """Whether events may be sent to addresses that are not public."""
-    executor: str = "dry-run:v1"
+    executor: Literal["dry-run:v1", "files:v1", "http:v1"] = "dry-run:v1"
+    """Who publishes, in every project whose source it can write to; elsewhere nothing is written."""
     retention_days: int = Field(default=limits.RETENTION_DAYS, ge=limits.RETENTION_DAYS_MIN, le=3650)
     """How long a manifest, and a job's results, are kept after their end."""
     admission: Literal["open", "closed"] = "open"
@@ -300,6 +303,8 @@ def _refuse_unclear_queue(settings: Settings) -> None:
 
 
 def _refuse_source(place: str, project: ProjectSettings) -> None:
+    if project.executor not in ("", "dry-run:v1", f"{project.source}:v1"):
+        raise SettingsError(f"{place}: {project.executor} does not write to a source {project.source}")
     if project.source == "files":
         if project.url or project.token_variable:
             raise SettingsError(f"{place}: url and token_variable are of a source http")

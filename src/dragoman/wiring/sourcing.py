@@ -24,7 +24,7 @@ def source_of(frozen: Mapping[str, Any]) -> Source:
     if named.get("kind") == "http":
         variable = str(named["token_variable"])
         return HttpSource(
-            str(named["url"]), lambda: _token(variable), str(frozen["source_locale"]), SystemClock()
+            str(named["url"]), lambda: token_of(variable), str(frozen["source_locale"]), SystemClock()
         )
     return FolderSource(
         Path(str(frozen["root"])),
@@ -36,20 +36,28 @@ def source_of(frozen: Mapping[str, Any]) -> Source:
     )
 
 
-def frozen_source(settings: Settings, project: str) -> dict[str, Any]:
-    """What a manifest freezes of its project's source. A source that only reads is published to by nobody."""
+def frozen_source(settings: Settings, project: str, asked: str = "") -> dict[str, Any]:
+    """What a manifest freezes of its project's source, and who publishes to it: `asked`, where that can."""
     chosen = settings.projects.get(project, ProjectSettings())
-    frozen: dict[str, Any] = {"source_locale": chosen.source_locale or settings.source_locale}
+    frozen: dict[str, Any] = {
+        "source_locale": chosen.source_locale or settings.source_locale,
+        "executor": chosen.executor or _fitting(f"{chosen.source}:v1", asked, settings.executor),
+    }
     if chosen.source == "http":
-        frozen["source"] = {"kind": "http", "url": chosen.url, "token_variable": chosen.token_variable}
-        frozen["executor"] = "dry-run:v1"
+        url = chosen.url.rstrip("/")
+        frozen["source"] = {"kind": "http", "url": url, "token_variable": chosen.token_variable}
     elif chosen.collections:
         globs = {name: list(patterns) for name, patterns in chosen.collections.items()}
         frozen["source"] = {"kind": "files", "collections": globs}
     return frozen
 
 
-def _token(variable: str) -> str:
+def _fitting(own: str, *wanted: str) -> str:
+    """The executor that writes to this source, where somebody wants it; else nothing is written."""
+    return own if own in wanted else "dry-run:v1"
+
+
+def token_of(variable: str) -> str:
     """The token as it stands in the environment now; none where no variable is named."""
     if not variable:
         return ""

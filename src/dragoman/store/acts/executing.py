@@ -154,7 +154,7 @@ def start_step(
     )
     facts: dict[str, str | int] = {
         "executor": command.executor,
-        "root": str(command.settings.get("root", "")),
+        **_address(command.settings),
         "target": step.planned.target,
         "step_key": step.key,
         **order.facts,
@@ -165,6 +165,14 @@ def start_step(
     executions.count_attempt(tx, command.execution_id, step.ordinal, effect.id)
     executions.renew(tx, command.id, command.fence, lease_seconds)
     return outgoing
+
+
+def _address(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Where targets lie: below a folder, or behind a server that knows us by the token of a variable."""
+    server = settings.get("source") or {}
+    if server.get("kind") == "http":
+        return {"root": str(server["url"]), "token_variable": str(server["token_variable"])}
+    return {"root": str(settings.get("root", ""))}
 
 
 def _halted(tx: Tx, command: Command, held: Row, step: Step) -> Verdict | None:
