@@ -12,7 +12,7 @@ answer that comes to a worker whose fence is stale is still written down: the le
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from dragoman.kernel.clock import MICROSECONDS
@@ -52,10 +52,21 @@ class Ledger:
         return await self.deliver(family, outgoing, settle, settle_args)
 
     async def deliver(
-        self, family: str, outgoing: Outgoing, settle: Callable[..., T], settle_args: tuple[Any, ...] = ()
+        self,
+        family: str,
+        outgoing: Outgoing,
+        settle: Callable[..., T],
+        settle_args: tuple[Any, ...] = (),
+        look_ahead: Callable[[], Awaitable[Any]] | None = None,
     ) -> T:
-        """Send an attempt that an earlier transaction of this very process has begun, then settle it."""
+        """Send an attempt that an earlier transaction of this very process has begun, then settle it.
+
+        `look_ahead` is awaited in between, for what `settle` is to begin in the same transaction: its answer
+        is the last argument. It raises nothing, for the answer of the outside is still to be written down.
+        """
         answer = await self._send(self._families[family], outgoing)
+        if look_ahead is not None:
+            settle_args = (*settle_args, await look_ahead())
         for pause_seconds in SETTLE_PAUSES_SECONDS:
             try:
                 return await self._database.run(settle, outgoing, answer, *settle_args)

@@ -159,11 +159,12 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What the store knows of a step at the moment of its write."""
+    """What the store knows of a step. `begun`: an effect stands under the step's key already."""
 
     results: tuple[Result, ...]
     records: Mapping[str, Record]
     snapshot: Snapshot | None
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)

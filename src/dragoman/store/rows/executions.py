@@ -38,10 +38,19 @@ _HELD = (
     )
     .with_for_update()
 )
-_COUNT_ATTEMPT = (
+_BEGIN_STEP = (
     sa.update(_STEPS)
-    .where(_STEPS.c.execution_id == sa.bindparam("execution"), _STEPS.c.ordinal == sa.bindparam("place"))
-    .values(attempt_count=_STEPS.c.attempt_count + 1, effect_id=sa.bindparam("effect"))
+    .where(
+        _STEPS.c.execution_id == sa.bindparam("execution"),
+        _STEPS.c.ordinal == sa.bindparam("place"),
+        _STEPS.c.state.in_(sorted(STEP.sources("RUNNING"))),
+    )
+    .values(
+        state="RUNNING",
+        attempt_count=_STEPS.c.attempt_count + 1,
+        effect_id=sa.bindparam("effect"),
+        updated_at=sa.bindparam("now"),
+    )
 )
 _OPEN_STEPS = (
     sa.select(_STEPS.c.ordinal)
@@ -275,9 +284,10 @@ def move_step(tx: Tx, execution_id: str, ordinal: int, event: str, **values: Any
     return False
 
 
-def count_attempt(tx: Tx, execution_id: str, ordinal: int, effect_id: str) -> None:
-    """Say that a step goes out, and as which effect."""
-    tx.touched(_COUNT_ATTEMPT, {"execution": execution_id, "place": ordinal, "effect": effect_id})
+def begin_step(tx: Tx, execution_id: str, ordinal: int, effect_id: str) -> None:
+    """Let a step run, and count the attempt: it goes out as this effect."""
+    values = {"execution": execution_id, "place": ordinal, "effect": effect_id, "now": tx.now}
+    tx.touched(_BEGIN_STEP, values)
 
 
 def reset_live_steps(tx: Tx, execution_id: str) -> list[Row]:
