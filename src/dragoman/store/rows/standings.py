@@ -6,6 +6,7 @@ The newest step of an intent counts. An execution that does not run holds the co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -19,6 +20,8 @@ from dragoman.store.transaction import Row, Tx
 _EXECUTIONS, _STEPS, _PLANNED = tables.executions, tables.publication_steps, tables.plan_steps
 _STATES = dict(zip(STEP_COUNTS, sorted(STEP.states), strict=True))
 
+_LOOKED_AT = 500
+"""How many executions are asked for their steps at once."""
 _BAD = ("FAILED", "CONFLICT", "UNKNOWN")
 _CANCELED = "canceled"
 """Why an execution failed whose steps nobody misses: who cancels wants nothing more of it."""
@@ -67,34 +70,35 @@ _NAMED = (
             sa.and_(_PLANNED.c.plan_id == _EXECUTIONS.c.plan_id, _PLANNED.c.ordinal == _STEPS.c.ordinal),
         )
     )
-    .where(*_MINE)
     .order_by(_STEPS.c.execution_id, _STEPS.c.ordinal)
 )
 _NOT_RUN = sa.and_(_EXECUTIONS.c.state == "FAILED", _CODE != _CANCELED)
 _RESTS = _EXECUTIONS.c.state != "RUNNING"
 
 
-def _among(counts: sa.ColumnElement[bool], steps: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """The first steps of a kind: looked for in the first executions whose counts tell of one, and in those
-    that run.
+class _Kind(NamedTuple):
+    """How steps of a kind are found: first the executions, by their counts or because they run, then these
+    steps of theirs.
     """
-    first = sa.select(_EXECUTIONS.c.id).where(*_MINE, _RESTS, counts).order_by(_EXECUTIONS.c.id)
-    told = sa.select(first.limit(sa.bindparam("most")).subquery().c.id)
-    running = sa.select(_EXECUTIONS.c.id).where(*_MINE, _EXECUTIONS.c.state == "RUNNING")
-    looked_at = sa.union_all(told, running).subquery()
-    return _NAMED.where(_EXECUTIONS.c.id.in_(sa.select(looked_at.c.id)), steps).limit(sa.bindparam("most"))
+
+    told: sa.Select[Any]
+    steps: sa.Select[Any]
 
 
-_NOT_IN_PLACE = _among(
+def _kind(counts: sa.ColumnElement[bool], states: Sequence[str], steps: sa.ColumnElement[bool]) -> _Kind:
+    told = sa.select(_EXECUTIONS.c.id).where(*_MINE, _RESTS, counts).order_by(_EXECUTIONS.c.id)
+    mine = _STEPS.c.execution_id.in_(sa.bindparam("executions", expanding=True))
+    named = _NAMED.where(mine, _STEPS.c.state.in_(states), steps)
+    return _Kind(told.limit(sa.bindparam("most")), named.limit(sa.bindparam("most")))
+
+
+_RUNNING = sa.select(_EXECUTIONS.c.id).where(*_MINE, _EXECUTIONS.c.state == "RUNNING")
+_NOT_IN_PLACE = _kind(
     sa.or_(_COUNTED_BAD > 0, sa.and_(_NOT_RUN, _EXECUTIONS.c.steps_pending > 0)),
-    sa.and_(
-        _STEPS.c.state.in_([*_BAD, STEP.initial]),  # said once more for the index
-        sa.or_(_STEPS.c.state.in_(_BAD), _NOT_RUN),
-    ),
+    [*_BAD, STEP.initial],
+    sa.or_(_STEPS.c.state.in_(_BAD), _NOT_RUN),
 )
-_LEFT_UNITS = _among(
-    _EXECUTIONS.c.units_left > 0, sa.and_(_STEPS.c.state == "SUCCEEDED", _STEPS.c.units_left > 0)
-)
+_LEFT_UNITS = _kind(_EXECUTIONS.c.units_left > 0, ["SUCCEEDED"], _STEPS.c.units_left > 0)
 
 
 class Standing(NamedTuple):
@@ -150,12 +154,25 @@ def not_in_place(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[R
     """Newest steps of intents that ended badly, whose end nobody knows, or that were never run; each with
     document, locale and target, and its execution's error.
     """
-    return tx.all(_NOT_IN_PLACE, {"ws": workspace, "manifest": manifest_id, "most": limit})
+    return _find(tx, _NOT_IN_PLACE, workspace, manifest_id, limit)
 
 
 def left_units(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
     """Newest steps of intents that succeeded and left units: their source had moved, or a person's stood."""
-    return tx.all(_LEFT_UNITS, {"ws": workspace, "manifest": manifest_id, "most": limit})
+    return _find(tx, _LEFT_UNITS, workspace, manifest_id, limit)
+
+
+def _find(tx: Tx, kind: _Kind, workspace: str, manifest_id: str, limit: int) -> list[Row]:
+    here = {"ws": workspace, "manifest": manifest_id}
+    told = tx.all(kind.told, here | {"most": limit}) + tx.all(_RUNNING, here)
+    ids = sorted(row.id for row in told)
+    found: list[Row] = []
+    for first in range(0, len(ids), _LOOKED_AT):
+        page = {"executions": ids[first : first + _LOOKED_AT], "most": limit - len(found)}
+        found += tx.all(kind.steps, page)
+        if len(found) >= limit:
+            break
+    return found
 
 
 def differences(tx: Tx, manifest_id: str) -> list[str]:
