@@ -92,6 +92,8 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             optional("next_attempt_at", Instant),
             optional("canceled_at", Instant),
             *counted("control_revision"),  # of the newest word of its owner: pause, resume, cancel
+            optional("retry_after", Count),  # the ordinal up to which a retry under way has come
+            optional("retry_asked_at", Instant),
             optional("control_due_at", Instant),  # while the engine has not been heard to know that word
             *failure(),
             *stamps(),
@@ -103,6 +105,7 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.UniqueConstraint("promotes"),
             sa.Index("ix_manifests_claim", "phase", "next_attempt_at"),
             sa.Index("ix_manifests_control", "control_due_at"),
+            sa.Index("ix_manifests_retry", "retry_asked_at"),
             sa.Index("ix_manifests_recent", "workspace", "updated_at"),
             sa.Index("ix_manifests_stale", "lease_expires_at"),
         ),

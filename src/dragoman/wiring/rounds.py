@@ -106,6 +106,7 @@ def _site_loops(services: Services) -> list[Loop]:
         Loop("convergence", services.convergence.step),
         Loop("steering", services.steering.telling_step),
         Loop("pairs", services.steering.free_pairs_step),
+        Loop("retries", services.steering.retrying_step),
     ]
 
 

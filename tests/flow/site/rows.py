@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from dragoman.store.rows import intents, shards
 from dragoman.store.schema import effects, publishing
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
@@ -70,3 +71,29 @@ def pause(tx: Tx, manifest_id: str, paused: bool) -> None:
     """What a pause is to an enumerator."""
     mine = tables.manifests.c.id == manifest_id
     tx.touched(sa.update(tables.manifests).where(mine).values(paused=paused))
+
+
+def fail_pending(tx: Tx, manifest_id: str) -> None:
+    """Let what waits to be prepared fail, as preparation does it."""
+    table = tables.intents
+    mine = sa.select(table.c.id).where(table.c.manifest_id == manifest_id, table.c.state == "pending")
+    shards.lock(tx, manifest_id, [0])
+    ids = [row.id for row in tx.all(mine)]
+    intents.move(tx, ids, "refuse", error_code="backend_unavailable", retryable=True)
+    shards.recount(tx, manifest_id, [0])
+
+
+def fail_later(tx: Tx, manifest_id: str, document: str) -> None:
+    """As if a document had failed a minute from now."""
+    here = {"manifest_id": manifest_id, "document": document}
+    assert tx.update(tables.intents, here, {"completed_at": tx.now + 60_000_000}) == 1
+
+
+def generations_of(tx: Tx, manifest_id: str) -> dict[int, list[str]]:
+    """The documents of a manifest by the generation in which they stand."""
+    table = tables.intents
+    rows = tx.all(sa.select(table).where(table.c.manifest_id == manifest_id).order_by(table.c.document))
+    found: dict[int, list[str]] = {}
+    for row in rows:
+        found.setdefault(row.generation, []).append(row.document.removesuffix(".json"))
+    return found

@@ -71,7 +71,7 @@ def health(tx: Tx, manifest: Row, sums: Mapping[str, Any]) -> Health:
     """
     here = {"manifest": manifest.id, "now": tx.now}
     stale = int(manifest.lease_expires_at is not None and manifest.lease_expires_at <= tx.now)
-    dues = [manifest.next_attempt_at, sums["prepare_due_at"], sums["submit_due_at"]]
+    dues = [manifest.next_attempt_at, manifest.retry_asked_at, sums["prepare_due_at"], sums["submit_due_at"]]
     (submissions,) = tx.all(_OPEN_SUBMISSIONS, here)
     (jobs,) = tx.all(_OPEN_JOBS, here | {"ws": manifest.workspace})
     dues += [submissions.due, *(getattr(jobs, state) for state in _JOB_DUE)]

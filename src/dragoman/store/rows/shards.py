@@ -147,17 +147,17 @@ def _agrees(row: Row, counts: Mapping[str, int | None]) -> bool:
 
 
 def end_manifest(tx: Tx, manifest_id: str) -> bool:
-    """End the manifest if all its intents are terminal and its total is known; True only for the one that
-    did it.
+    """End the manifest if all its intents are terminal, its total is known and no retry is under way; True
+    only for the one that did it.
 
     Locks the manifest row after the shards.
     """
     manifest: Row | None = tx.first(
-        sa.select(_MANIFESTS.c.total, _MANIFESTS.c.total_known)
+        sa.select(_MANIFESTS.c.total, _MANIFESTS.c.total_known, _MANIFESTS.c.retry_after)
         .where(_MANIFESTS.c.id == manifest_id)
         .with_for_update()
     )
-    if manifest is None or not manifest.total_known:
+    if manifest is None or not manifest.total_known or manifest.retry_after is not None:
         return False
     sums = totals(tx, manifest_id)
     if sum(sums[state] for state in INTENT.terminal) != manifest.total:

@@ -259,6 +259,8 @@ def _manifests() -> None:
         sa.Column("next_attempt_at", Instant),
         sa.Column("canceled_at", Instant),
         sa.Column("control_revision", Count, nullable=False, server_default="0"),
+        sa.Column("retry_after", Count),
+        sa.Column("retry_asked_at", Instant),
         sa.Column("control_due_at", Instant),
         sa.Column("error_code", Word(64)),
         sa.Column("error_message", Word(500)),
@@ -288,6 +290,7 @@ def _manifests_1() -> None:
     steps.create_index("ix_manifests_claim", "manifests", ["phase", "next_attempt_at"])
     steps.create_index("ix_manifests_control", "manifests", ["control_due_at"])
     steps.create_index("ix_manifests_recent", "manifests", ["workspace", "updated_at"])
+    steps.create_index("ix_manifests_retry", "manifests", ["retry_asked_at"])
     steps.create_index("ix_manifests_stale", "manifests", ["lease_expires_at"])
 
 
