@@ -7,11 +7,11 @@ from typing import Any
 from dragoman.surfaces.cli.commands import build_cli
 
 
-def build_server(services: Any) -> Any:
-    """The HTTP app; what it needs is imported only by those who serve."""
+def build_server(services: Any, probes_only: bool = False) -> Any:
+    """The HTTP app, or its probes alone; what it needs is imported only by those who serve."""
     from dragoman.surfaces.http.app import build_app
 
-    return build_app(services)
+    return build_app(services, probes_only)
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from dragoman.kernel import processes
+from dragoman.kernel import metrics, processes
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import CommitUnknown, DragomanError, Halted, StoreError
 from dragoman.kernel.journal import logger
@@ -76,6 +76,7 @@ class Keeper:
         for lease in held:
             if (lease.table, lease.key) in lost:
                 lease.lost = True
+                metrics.lease_lost(lease.table)
             else:
                 lease.until = began + lease.lease_seconds
 
@@ -216,12 +217,24 @@ class Workers:
                 await asyncio.wait_for(state.event.wait(), loop.poll_seconds)
 
     async def _step(self, loop: Loop, state: _State) -> int:
+        began = asyncio.get_running_loop().time()
+        done, result = await self._try(loop, state)
+        duration = asyncio.get_running_loop().time() - began
+        metrics.step_ended(loop.name, result, duration)
+        if result != "idle":
+            _log.debug("step ended", step=loop.name, result=result, done=done, duration=duration)
+        if result == "failed":
+            await asyncio.sleep(_STORE_PAUSE_SECONDS)
+        return done
+
+    async def _try(self, loop: Loop, state: _State) -> tuple[int, metrics.Result]:
+        """One step: what it says that it has done, and what came of it."""
         try:
             done = await loop.step()
         except (Halted, CommitUnknown) as error:
             _log.info("step gave way", step=loop.name, code=error.code, reason=error.message)
             self.trouble = error if isinstance(error, StoreError) else self.trouble
-            return 1
+            return 1, "gave_way"
         except StoreError as error:
             if state.failing_since is None:
                 _log.warning("the database cannot be used now", step=loop.name, code=error.code)
@@ -233,9 +246,8 @@ class Workers:
         else:
             if done or not loop.woken:  # one that found nothing may only have lost its work to a lease
                 state.failing_since = None
-            return done
-        await asyncio.sleep(_STORE_PAUSE_SECONDS)
-        return 0
+            return done, "worked" if done else "idle"
+        return 0, "failed"
 
     @staticmethod
     def _fail(state: _State, error: DragomanError) -> None:

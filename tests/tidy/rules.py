@@ -101,6 +101,9 @@ DOORS: Mapping[str, tuple[str, ...]] = {
     "runpy": (),
     "imp": (),
     "__import__": (),
+    # what is told to whoever watches
+    "prometheus_client": ("kernel",),
+    "structlog": ("kernel",),
     # the frameworks of the doors
     "fastapi": ("surfaces",),
     "starlette": ("surfaces",),

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from dragoman.kernel import metrics
 from dragoman.store.schema import metadata
 from dragoman.store.transaction import Tx
 from dragoman.wiring.services import Services
@@ -63,6 +64,7 @@ def test_a_lease_that_somebody_else_took_is_lost_and_the_others_are_kept(tmp_pat
     async def play(services: Services) -> None:
         keeper = services.keeper
         renewing = asyncio.create_task(keeper.run())
+        lost_before = metrics.number("dragoman_leases_lost_total", table="publication_requests")
         held = {}
         for name in ("kept", "taken"):
             await services.database.run(lease, name, keeper.owner, 30)
@@ -72,6 +74,8 @@ def test_a_lease_that_somebody_else_took_is_lost_and_the_others_are_kept(tmp_pat
         assert held["taken"].lost
         assert held["taken"].left_seconds() == 0
         assert held["kept"].left_seconds() > 0
+        lost = metrics.number("dragoman_leases_lost_total", table="publication_requests")
+        assert lost - lost_before == 1
         renewing.cancel()
 
     visit(tmp_path, play)

@@ -6,13 +6,14 @@ A list that is absent is an empty one: no collections means that none is walked,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from dragoman.content import locales
-from dragoman.kernel.errors import CallerError, LocaleError
-from dragoman.kernel.limits import DOCUMENT_REF_CHARS_MAX, SCOPE_NAMES_MAX, SOURCE_NAME_CHARS_MAX
-from dragoman.model.walks import Contents, Walk
+from dragoman.kernel.errors import CallerError, LocaleError, SourceError
+from dragoman.kernel.limits import DOCUMENT_REF_CHARS_MAX, LIST_PAGE, SCOPE_NAMES_MAX, SOURCE_NAME_CHARS_MAX
+from dragoman.model.contracts import Source
+from dragoman.model.walks import WHOLE, Contents, Walk
 
 _FIELDS = frozenset(("collections", "exclude_collections", "globals", "documents", "locales", "drafts"))
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -70,6 +71,58 @@ def check(walk: Walk, contents: Contents) -> Walk:
     if not walk.drafts and not contents.knows_drafts:
         raise CallerError("this source does not tell drafts from the rest", place="scope.drafts")
     return walk
+
+
+def everything(contents: Contents, exclude: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Collections and globals that hold all that a source has, but for the collections left out.
+
+    A tree's collection of all its files would bring back what is left out: its folders then stand for it, and
+    what lies in none of them is left out too.
+    """
+    if WHOLE in contents.collections:
+        whole = (WHOLE,) if not exclude else ()
+        return whole or tuple(name for name in contents.collections if name != WHOLE), contents.globals
+    return contents.collections, contents.globals
+
+
+def pairs_of(source: Source, walk: Walk, pairs_max: int) -> list[tuple[str, str]]:
+    """All pairs of a scope as its source lists them now, for who has no time to lose by dying in between.
+
+    Documents that are not there are among them. Raises `CallerError` request_too_large, and what the source
+    raises.
+    """
+    found = dict.fromkeys(name for name, _ in named(source, walk, (*walk.documents, *walk.globals)))
+    for collection in () if walk.documents else walk.collections:
+        cursor: str | None = ""
+        while cursor is not None:
+            page = source.list(collection, cursor, LIST_PAGE, walk.drafts)
+            found |= dict.fromkeys(page.documents)
+            if len(found) * len(walk.locales) > pairs_max:
+                raise CallerError(f"more than {pairs_max} pairs", "request_too_large", place="scope")
+            if page.next == cursor:
+                raise SourceError(f"the source gives the same cursor again for {collection}")
+            cursor = page.next
+    return sorted((document, locale) for document in found for locale in walk.locales)
+
+
+def named(source: Source, walk: Walk, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What is there of the documents named, by full reference or, bare, in every collection that has it.
+
+    Gives (reference, code); the code is empty where the document is there.
+    """
+    there = source.exists(names)
+    for name in names:
+        if there.get(name):
+            yield name, ""
+            continue
+        found: list[str] = []
+        if "/" not in name and name not in walk.globals:
+            asked = [f"{one}/{name}" for one in walk.collections or source.contents().collections]
+            known = source.exists(asked) if asked else {}
+            found = [ref for ref in asked if known.get(ref)]
+        yield from ((ref, "") for ref in found)
+        if not found:
+            yield name, "document_not_found"
 
 
 def _names(asked: Mapping[str, Any], field: str, chars_max: int, most: int) -> tuple[str, ...]:

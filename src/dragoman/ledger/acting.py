@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
+from dragoman.kernel import metrics
 from dragoman.kernel.clock import MICROSECONDS
 from dragoman.kernel.errors import CommitUnknown, StoreError
 from dragoman.kernel.limits import SETTLE_PAUSES_SECONDS
@@ -64,7 +65,9 @@ class Ledger:
         `look_ahead` is awaited in between, for what `settle` is to begin in the same transaction: its answer
         is the last argument. It raises nothing, for the answer of the outside is still to be written down.
         """
+        began = asyncio.get_running_loop().time()
         answer = await self._send(self._families[family], outgoing)
+        metrics.attempt_ended(family, answer.outcome, asyncio.get_running_loop().time() - began)
         if look_ahead is not None:
             settle_args = (*settle_args, await look_ahead())
         for pause_seconds in SETTLE_PAUSES_SECONDS:

@@ -12,6 +12,7 @@ CAPABILITIES = {
     "jobs:read": "read the engine's jobs and their texts",
     "jobs:write": "submit, cancel and control the engine's jobs",
     "admin": "all of these, and the outbox",
+    "metrics:read": "read /metrics, whose numbers are of all workspaces together: not in `admin`",
 }
 """Everything that a token can be allowed, in the order in which it is shown."""
 
@@ -25,6 +26,10 @@ class Identity:
     capabilities: frozenset[str]
 
     def may(self, capability: str) -> bool:
-        """Whether the token allows this; `admin` allows everything, and writing jobs includes reading."""
+        """Whether the token allows this; `admin` allows everything that is of its workspace, and writing
+        jobs includes reading.
+        """
+        if capability == "metrics:read":
+            return capability in self.capabilities
         wanted = {capability, "admin"} | ({"jobs:write"} if capability == "jobs:read" else set())
         return not wanted.isdisjoint(self.capabilities)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
+WHOLE = "files"
+"""The collection of all sources of a tree."""
 Phase = Literal["pairs", "documents", "collections", "globals", "canary", "done"]
 
 

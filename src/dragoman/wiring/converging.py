@@ -34,12 +34,13 @@ def order_of(settings: Settings, offload: Offload, find: Find) -> OrderOf:
     """A project's pairs, read anew from its tree or its source."""
 
     async def of_project(workspace: str, project: str, asked: Mapping[str, Any]) -> Order:
-        return await offload.call(_order, settings, find, project, asked)
+        return await offload.call(read_order, settings, find, project, asked)
 
     return of_project
 
 
-def _order(settings: Settings, find: Find, project: str, asked: Mapping[str, Any]) -> Order:
+def read_order(settings: Settings, find: Find, project: str, asked: Mapping[str, Any]) -> Order:
+    """The same, here and now. Raises `DragomanError` for a tree or a source that cannot be read."""
     source = frozen_source(settings, project, str(asked.get("executor") or ""))
     source_locale = str(source["source_locale"])
     targets = sorted(set(asked.get("locales") or settings.locales) - {source_locale})

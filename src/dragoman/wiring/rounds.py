@@ -92,21 +92,21 @@ def _site_loops(services: Services) -> list[Loop]:
     age_seconds = limits.RECONCILE_FAR_SECONDS if asked_only else limits.RECONCILE_AGE_SECONDS
     reconciliation = Reconciliation(database, services.engine, clock, age_seconds)
     return [
-        Loop("enumeration", enumeration.step),
-        Loop("preparation", preparing.step),
-        Loop("submission", submitting.step),
-        Loop("resubmission", submitting.resend_step),
-        Loop("receipts", services.callbacks.step),
+        Loop("enumerate", enumeration.step),
+        Loop("prepare", preparing.step),
+        Loop("submit", submitting.step),
+        Loop("resubmit", submitting.resend_step),
+        Loop("apply_receipts", services.callbacks.step),
         Loop(
-            "reconciliation",
+            "reconcile",
             reconciliation.step,
             min(limits.RECONCILE_POLL_SECONDS, age_seconds),
             woken=False,
         ),
-        Loop("convergence", services.convergence.step),
-        Loop("steering", services.steering.telling_step),
-        Loop("pairs", services.steering.free_pairs_step),
-        Loop("retries", services.steering.retrying_step),
+        Loop("converge", services.convergence.step),
+        Loop("steer", services.steering.telling_step),
+        Loop("free_pairs", services.steering.free_pairs_step),
+        Loop("retry", services.steering.retrying_step),
     ]
 
 
@@ -163,10 +163,10 @@ def _engine_loops(services: Services) -> list[Loop]:
         return await delivery.step(limits.OUTBOX_BATCH)
 
     return [
-        Loop("hints", hint, wakes=False, listens=True),
-        Loop("translation", translate, copies=settings.jobs_per_process, drain=gate.close),
-        Loop("delivery", deliver),
-        Loop("dispatch sweep", dispatch.sweep, limits.SWEEP_SECONDS, woken=False),
+        Loop("listen", hint, wakes=False, listens=True),
+        Loop("translate", translate, copies=settings.jobs_per_process, drain=gate.close),
+        Loop("deliver", deliver),
+        Loop("sweep_jobs", dispatch.sweep, limits.SWEEP_SECONDS, woken=False),
     ]
 
 
@@ -182,7 +182,7 @@ def _publishing_loops(services: Services) -> list[Loop]:
         services.offload,
         {"forward": Placing(source_of, formats), "backward": Restoring(source_of, formats)},
     )
-    return [Loop("planning", planning.step), Loop("execution", executing.step)]
+    return [Loop("plan", planning.step), Loop("publish", executing.step)]
 
 
 def _upkeep_loops(services: Services, roles: Sequence[str]) -> list[Loop]:
@@ -200,10 +200,12 @@ def _upkeep_loops(services: Services, roles: Sequence[str]) -> list[Loop]:
             "credentials": json.dumps(catalogue.credentials_held(services.settings)),
         }
         await services.database.run(leasing.see_worker, row)
+        if "engine" in roles:
+            await services.meter.note_outbox()
         return 0
 
     return [
         Loop("sweep", sweep, limits.SWEEP_SECONDS, woken=False),
-        Loop("life", show_life, _SEEN_SECONDS, woken=False),
-        Loop("retention", retention.step, limits.RETENTION_POLL_SECONDS, wakes=False, woken=False),
+        Loop("show_life", show_life, _SEEN_SECONDS, woken=False),
+        Loop("retain", retention.step, limits.RETENTION_POLL_SECONDS, wakes=False, woken=False),
     ]

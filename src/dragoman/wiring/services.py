@@ -24,6 +24,7 @@ from dragoman.flow.site.admission import Admission, Caller
 from dragoman.flow.site.callbacks import Callbacks
 from dragoman.flow.site.convergence import Convergence
 from dragoman.flow.site.estimate import Estimating
+from dragoman.flow.site.locking import Locking
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.steering import Steering
 from dragoman.flow.site.views import Views
@@ -41,6 +42,7 @@ from dragoman.store.acts import remembering
 from dragoman.store.database import Database
 from dragoman.store.servers import Options
 from dragoman.wiring import catalogue, converging, linking
+from dragoman.wiring.measuring import Meter
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
 from dragoman.wiring.sourcing import frozen_source, source_of, token_of
@@ -68,11 +70,13 @@ class Services:
     views: Views
     estimating: Estimating
     convergence: Convergence
+    locking: Locking
     callbacks: Callbacks
     acceptance: Acceptance
     controls: Controls
     jobs: Jobs
     workers: Workers
+    meter: Meter
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the process is to stop: whoever answers for long ends its answer."""
@@ -140,10 +144,10 @@ def assemble(
     webhook = Webhook(transports, linking.secret_reader(settings, sealer), database.now)
     target = HttpTarget(token_of)
     ledger = _ledger(database, offload, target, completion, Submission(engine), webhook)
-    workers = Workers(keeper)
-    frozen = frozen_settings(settings)
+    workers, frozen = Workers(keeper), frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
     estimating = Estimating(database, source_of, catalogue.formats(), completion, offload)
+    asks = converging.of(settings, offload, find_sources, estimating, admission)
     return Services(
         settings=settings,
         database=database,
@@ -161,17 +165,14 @@ def assemble(
         steering=Steering(database, ledger, keeper.owner, source_of, workers.hint, offload),
         views=Views(database, source_of, offload),
         estimating=estimating,
-        convergence=Convergence(
-            database,
-            keeper,
-            converging.of(settings, offload, find_sources, estimating, admission),
-            workers.hint,
-        ),
+        convergence=Convergence(database, keeper, asks, workers.hint),
+        locking=Locking(database, source_of, catalogue.formats(), offload),
         callbacks=callbacks,
         acceptance=acceptance,
         controls=controls,
         jobs=jobs,
         workers=workers,
+        meter=Meter(database, clock),
         closers=[queue.close, completion.close, http.close, engine.close, target.close],
     )
 

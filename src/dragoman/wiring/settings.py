@@ -178,6 +178,8 @@ class Settings(BaseSettings):
     sqs_queue_prefix: str = ""
     sqs_poll_seconds: int = Field(default=limits.QUEUE_POLL_SECONDS, ge=1, le=limits.QUEUE_POLL_SECONDS)
     """How long one receive waits. A process that stops waits for it."""
+    lock: bool = False
+    """Whether `translate` and `up` begin a `dragoman.lock`; one that is there is always kept."""
     engine: EngineSettings = Field(default_factory=EngineSettings)
     callback_networks: tuple[str, ...] = ()
     """Networks (CIDR) that events may come from; none means any, and the signature decides alone."""

@@ -97,3 +97,10 @@ def generations_of(tx: Tx, manifest_id: str) -> dict[int, list[str]]:
     for row in rows:
         found.setdefault(row.generation, []).append(row.document.removesuffix(".json"))
     return found
+
+
+def age_lease(tx: Tx, manifest_id: str, age_seconds: int) -> None:
+    """The lease of a manifest was taken so much earlier."""
+    mine = tables.manifests.c.id == manifest_id
+    earlier = tables.manifests.c.lease_expires_at - age_seconds * 1_000_000
+    tx.touched(sa.update(tables.manifests).where(mine).values(lease_expires_at=earlier))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -177,5 +178,30 @@ def test_a_canary_of_pairs_is_a_canary_too(sqlite_url: str) -> None:
                 with pytest.raises(CallerError) as refused:
                     await site.admit(pairs, "r-2", canary_limit=wrong)
                 assert refused.value.place == "canary_limit"
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [({"canary": True}, 10), ({"canary_limit": 3}, 3), ({"canary": True, "canary_limit": 2}, 2)],
+)
+def test_a_canary_without_a_number_keeps_ten(sqlite_url: str, asked: dict[str, Any], kept: int) -> None:
+    """[C-076] and what contradicts itself is refused."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(20, 0)) as site:
+            request = {"request_id": "r-1", "project": "docs"}
+            request["scope"] = {"collections": ["posts"], "locales": ["fr"]}  # type: ignore[assignment]
+            admitted = await site.admission.admit(CALLER, {**request, **asked})
+            await enumerate_all(site)
+            assert await site.counts(admitted.manifest_id) == {"preparing": kept, "skipped": 20 - kept}
+            for wrong in (
+                {"canary": True, "canary_limit": 0},
+                {"canary": False, "canary_limit": 3},
+                {"canary": 1},
+            ):
+                with pytest.raises(CallerError):
+                    await site.admission.admit(CALLER, {**request, "request_id": "r-2", **wrong})
 
     asyncio.run(play())

@@ -66,3 +66,18 @@ def test_drafts_are_in_unless_the_scope_says_otherwise(sqlite_url: str) -> None:
             ]
 
     asyncio.run(play())
+
+
+def test_documents_without_an_id_are_ignored_and_counted(sqlite_url: str) -> None:
+    """[C-043, C-102]"""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(5, 0), page_size=2) as site:
+            site.source.nameless = 1
+            admitted = await admit(site, collections=["posts"])
+            await enumerate_all(site)
+            status = await site.views.status("default", admitted.manifest_id)
+            assert status["enumeration"]["ignored_without_id"] == 3
+            assert status["counts"]["total"] == 10
+
+    asyncio.run(play())

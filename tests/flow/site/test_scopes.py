@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from dragoman.store.acts import expanding, leasing, sampling
 from dragoman.workers import Keeper
 from tests.doubles.engines import event
 from tests.flow.site.rows import (
+    age_lease,
     all_pairs,
     intent_count,
     make_listings_due,
@@ -25,7 +27,7 @@ from tests.flow.site.rows import (
     states_of,
 )
 from tests.flow.site.scoped import SlowClock, admit, enumerate_all, expected, site_of
-from tests.flow.site.stage import CALLER, catalogue, stage
+from tests.flow.site.stage import CALLER, Stage, catalogue, stage
 
 
 def test_a_scope_is_walked_to_its_end(database_url: str) -> None:
@@ -119,8 +121,23 @@ def test_a_scope_that_yields_nothing_is_completed(database_url: str) -> None:
     asyncio.run(play())
 
 
-def test_enumeration_killed_after_every_page_leaves_no_gap_and_no_double(database_url: str) -> None:
-    """[C-035, C-036, C-037, C-089, M-339] the holder dies after each of its transactions in turn."""
+NAMED = (*(f"posts/{number:04}.json" for number in range(9)), "pages/0003.json", "0001.json")
+
+
+@pytest.mark.parametrize(
+    ("scope", "deaths_expected", "prefixes"),
+    [
+        ({"collections": ["posts", "pages"]}, 10, ("posts/", "pages/", "site.json")),
+        ({"documents": [*NAMED]}, 7, (*NAMED[:10], "pages/0001.json", "site.json")),
+    ],
+)
+def test_enumeration_killed_after_every_page_leaves_no_gap_and_no_double(
+    database_url: str, scope: dict[str, Any], deaths_expected: int, prefixes: tuple[str, ...]
+) -> None:
+    """[C-035, C-036, C-037, C-046, C-089, M-339] the holder dies after each of its transactions in turn.
+
+    Of named documents the cursor is the place in their list, and the walk goes on there.
+    """
 
     class Died(BaseException):
         pass
@@ -128,7 +145,7 @@ def test_enumeration_killed_after_every_page_leaves_no_gap_and_no_double(databas
     async def play() -> None:
         documents = site_of(9, 4)
         async with stage(database_url, documents, page_size=2) as site:
-            admitted = await admit(site, collections=["posts", "pages"], globals=["site.json"])
+            admitted = await admit(site, globals=["site.json"], **scope)
             real, deaths, left = site.database.run, 0, 0
 
             async def run(act: Any, *args: Any) -> Any:
@@ -150,12 +167,12 @@ def test_enumeration_killed_after_every_page_leaves_no_gap_and_no_double(databas
                 await real(leasing.free_gone_owners, [site.keeper.owner])
             site.database.run = real  # type: ignore[method-assign]
             await enumerate_all(site)
-            assert deaths == 10
-            assert await site.database.read(all_pairs, admitted.manifest_id) == sorted(
-                expected(documents, "posts/", "pages/", "site.json")
-            )
-            assert await site.database.read(intent_count, admitted.manifest_id) == 28
-            assert await site.counts(admitted.manifest_id) == {"preparing": 28}
+            assert deaths == deaths_expected
+            wanted = expected(documents, *prefixes)
+            assert await site.database.read(all_pairs, admitted.manifest_id) == sorted(wanted)
+            assert await site.database.read(intent_count, admitted.manifest_id) == len(wanted)
+            assert await site.counts(admitted.manifest_id) == {"preparing": len(wanted)}
+            assert site.source.asked["exists"] <= deaths + 8, "what was met is not asked for again"
 
     asyncio.run(play())
 
@@ -213,6 +230,33 @@ def test_a_stale_enumerator_writes_nothing(database_url: str) -> None:
     asyncio.run(play())
 
 
+def test_who_finds_a_manifest_held_says_how_old_the_lease_is_where_somebody_listens(
+    database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """[C-023] at debug only, of others only, once the work is due; and nothing is asked for a deaf log."""
+
+    async def look(site: Stage, level: int) -> list[dict[str, Any]]:
+        caplog.clear()
+        with caplog.at_level(level):
+            assert await site.enumeration.step() == 0
+        return [one.msg for one in caplog.records if "enumeration.lease_held" in str(one.msg)]  # type: ignore[misc]
+
+    async def play() -> None:
+        async with stage(database_url, site_of()) as site:
+            admitted = await admit(site, collections=["posts"])
+            assert await site.database.run(expanding.claim_enumerating_manifest, "host/boot/9/9")
+            await site.database.run(age_lease, admitted.manifest_id, 20)
+            [said] = await look(site, logging.DEBUG)
+            assert said["manifest"] == admitted.manifest_id
+            assert 20 <= said["seconds"] < 30
+            assert await look(site, logging.INFO) == []
+            await site.database.run(leasing.free_gone_owners, ["host/boot/9/9"])
+            await enumerate_all(site)
+            assert await look(site, logging.DEBUG) == []
+
+    asyncio.run(play())
+
+
 def test_the_lease_ends_at_its_second_and_a_free_one_never_blocks(database_url: str) -> None:
     """[C-016, C-019, C-020] sixty seconds."""
 
@@ -254,21 +298,6 @@ def test_named_documents_replace_paging_and_unreadable_ones_are_failed_intents(d
             assert site.source.asked["list"] == 0
             await site.step_all()
             assert await site.counts(admitted.manifest_id) == {"queued": 6, "failed": 6}
-
-    asyncio.run(play())
-
-
-def test_documents_without_an_id_are_ignored_and_counted(sqlite_url: str) -> None:
-    """[C-043, C-102]"""
-
-    async def play() -> None:
-        async with stage(sqlite_url, site_of(5, 0), page_size=2) as site:
-            site.source.nameless = 1
-            admitted = await admit(site, collections=["posts"])
-            await enumerate_all(site)
-            status = await site.views.status("default", admitted.manifest_id)
-            assert status["enumeration"]["ignored_without_id"] == 3
-            assert status["counts"]["total"] == 10
 
     asyncio.run(play())
 

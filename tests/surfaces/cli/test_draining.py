@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
-from contextlib import suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,7 +11,7 @@ from dragoman.store.acts.leasing import LEASED
 from dragoman.store.engines import engine_of
 from dragoman.store.schema import effects, site
 from tests.surfaces.cli.desk import Desk
-from tests.surfaces.cli.test_serving import BODY, ask, free_port
+from tests.surfaces.cli.test_serving import BODY, ask, listening
 
 MANIFESTS = "/v1/workspaces/default/manifests"
 
@@ -30,22 +28,11 @@ def served_by_the_api_alone(desk: Desk, *requests: str) -> None:
     """Admit over `dragoman api`, which works nothing itself."""
     desk.write("a.json", {"hello": "Hello"})
     token = desk.run("tokens", "create", "ada").object["token"]
-    port = free_port()
-    run = desk.start("api", "--port", str(port))
-    url = f"http://127.0.0.1:{port}"
-    try:
-        until = time.monotonic() + 30
-        while time.monotonic() < until and run.poll() is None:
-            with suppress(OSError):
-                ask(f"{url}/healthz")
-                break
-            time.sleep(0.05)
+    with listening(desk, "api") as (url, run):
         for request_id in requests:
             ask(f"{url}{MANIFESTS}", token, {**BODY, "request_id": request_id})
         run.send_signal(signal.SIGTERM)
         assert desk.end(run).code == 0
-    finally:
-        run.kill()
 
 
 def test_run_drains_what_is_due_once_and_ends(desk: Desk) -> None:

@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 import pytest
 
-from tests.surfaces.cli.desk import Desk
+from tests.surfaces.cli.desk import Desk, until
 
 BODY = {"request_id": "r-1", "pairs": [{"document": "a.json", "locale": "fr"}]}
 
@@ -34,11 +35,22 @@ def ask(url: str, token: str = "", body: object = None) -> dict[str, object]:
     return told
 
 
+def fetch(url: str, token: str) -> str:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - our own server
+        return str(answer.read().decode())
+
+
+def serving(desk: Desk, *words: str) -> AbstractContextManager[tuple[str, subprocess.Popen[str]]]:
+    """`dragoman serve` that answers, by its URL."""
+    return listening(desk, "serve", *words)
+
+
 @contextmanager
-def serving(desk: Desk, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """A server that answers, by its URL; ended afterwards, whatever befalls."""
+def listening(desk: Desk, *words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A process that answers, by its URL; ended afterwards, whatever befalls."""
     port = free_port()
-    run = desk.start("serve", "--port", str(port), *words)
+    run = desk.start(*words, "--port", str(port))
     url = f"http://127.0.0.1:{port}"
     try:
         until = time.monotonic() + 30
@@ -106,6 +118,18 @@ def test_a_worker_of_one_role_ends_in_order(desk: Desk) -> None:
     run.send_signal(signal.SIGTERM)
     told = desk.end(run)
     assert (told.code, told.out, told.err) == (0, "", "")
+
+
+def test_a_worker_answers_to_whoever_watches_where_a_port_is_named(desk: Desk) -> None:
+    """Health and metrics, and nothing else: it takes no work over that door."""
+    token = desk.run("tokens", "create", "prometheus", "--capability", "metrics:read").object["token"]
+    with listening(desk, "worker", "--role", "engine") as (url, run):
+        until(lambda: ask(f"{url}/readyz")["ready"] is True)
+        assert 'dragoman_workers{role="engine"} 1.0' in fetch(f"{url}/metrics", token)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            ask(f"{url}/v1/workspaces/default/manifests", token, BODY)
+        run.send_signal(signal.SIGTERM)
+        assert desk.end(run).code == 0
 
 
 def test_another_address_than_loopback_is_asked_for_by_name(desk: Desk) -> None:

@@ -39,6 +39,7 @@ GUARDED = [
     ("GET", f"/v1/jobs/{SOME_ID}/items"),
     ("PUT", "/v1/engine/controls/one"),
     ("GET", "/v1/admin/webhook-outbox"),
+    ("GET", "/metrics"),
     ("POST", f"/v1/admin/jobs/{SOME_ID}/redrive"),
     ("POST", f"{MANIFESTS}/{SOME_ID}/promote"),
     ("POST", f"{MANIFESTS}/estimate"),
@@ -162,6 +163,7 @@ def test_what_lies_in_another_workspace_is_not_found_whatever_the_token_may(
         ("GET", f"/v1/jobs/{SOME_ID}/items", "jobs:read"),
         ("GET", "/v1/workspaces/default/jobs", "jobs:read"),
         ("GET", "/v1/admin/webhook-outbox", "admin"),
+        ("GET", "/metrics", "metrics:read"),
         ("POST", f"/v1/admin/webhook-outbox/{SOME_ID}/redrive", "admin"),
     ],
 )

@@ -21,7 +21,7 @@ from dragoman.kernel import limits
 from dragoman.kernel.errors import CallerError, SourceError
 from dragoman.kernel.identity import sha256
 from dragoman.model.contracts import Format
-from dragoman.model.walks import Contents, Listing
+from dragoman.model.walks import WHOLE, Contents, Listing
 
 RENAMES: Mapping[str, str] = {".pot": ".po"}
 _SKIPPED_FOLDERS = re.compile(
@@ -32,8 +32,6 @@ _SKIPPED_FILES = re.compile(r"(?:package|package-lock|composer|deno|tsconfig(?:\
 _SETTINGS = (".yml", ".yaml")
 """Endings of files that mostly hold settings: unasked, they count only where a place speaks of locales."""
 _REASONS_MAX = 3
-ALL_FILES = "files"
-"""The collection of all sources of a tree."""
 _WILD: Mapping[str, str] = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
@@ -86,7 +84,7 @@ class FolderSource:
     def contents(self) -> Contents:
         """The collections that globs name, the top folders that hold sources, and `files` for all of them."""
         folders = {ref.partition("/")[0] for ref in self._found.templates if "/" in ref}
-        return Contents(tuple(dict.fromkeys((*self._named, *sorted(folders), ALL_FILES))))
+        return Contents(tuple(dict.fromkeys((*self._named, *sorted(folders), WHOLE))))
 
     def list(self, collection: str, cursor: str, limit: int, drafts: bool) -> Listing:
         """Sources in the order of their references; the last one of a page is the cursor of the next."""
@@ -107,7 +105,7 @@ class FolderSource:
             if pattern.fullmatch(ref):
                 return name
         folder, inside, _ = ref.partition("/")
-        return folder if inside else ALL_FILES
+        return folder if inside else WHOLE
 
     @property
     def _found(self) -> Found:
@@ -368,7 +366,7 @@ def _names_in(folder: Path) -> Collection[str]:
 
 
 def _is_under(collection: str, ref: str) -> bool:
-    return collection == ALL_FILES or ref.startswith(f"{collection}/")
+    return collection == WHOLE or ref.startswith(f"{collection}/")
 
 
 def _glob(pattern: str) -> str:

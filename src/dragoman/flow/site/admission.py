@@ -14,15 +14,17 @@ from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 from dragoman.content import locales, scoping
-from dragoman.kernel import canonical
+from dragoman.kernel import canonical, metrics
 from dragoman.kernel.errors import CallerError, DragomanError, LocaleError, SourceError
 from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import (
+    CANARY_LIMIT,
     CANARY_LIMIT_MAX,
     DOCUMENT_REF_CHARS_MAX,
     PAIRS_MAX,
     REQUEST_ID_CHARS_MAX,
     SOURCE_ASK_SECONDS,
+    STEP_SECONDS,
 )
 from dragoman.kernel.offload import InlineOffload, Offload
 from dragoman.model import budgets
@@ -39,7 +41,7 @@ _log = logger(__name__)
 
 _FIELDS = frozenset(
     ("request_id", "project", "pairs", "mode", "publish", "partial", "on_unknown", "provider", "tone")
-) | {"budget", "scope", "canary_limit", "speed"}
+) | {"budget", "scope", "canary", "canary_limit", "speed"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # no database keeps NUL, and no path or name has need of the others
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "mode": MODES,
@@ -97,17 +99,18 @@ class Admission:
         if not request_id or not request_id.isascii() or not request_id.isprintable():
             raise CallerError("request_id must be 1 to 255 visible ASCII characters", place="request_id")
         source_locale = str(settings["source_locale"])
-        canary_limit = _canary_limit(request.get("canary_limit", 0))
-        if ("pairs" in request) == ("scope" in request):
-            raise CallerError(
-                "name either pairs or a scope", place="scope" if "scope" in request else "pairs"
-            )
+        canary_limit = _canary_limit(request)
+        _refuse_both(request)
         if "scope" in request:
-            walk = await self._offload.call(scoping.read, request["scope"], source_locale, self._pairs_max)
+            with metrics.admitting("load"):
+                walk = await self._offload.call(
+                    scoping.read, request["scope"], source_locale, self._pairs_max
+                )
             return await self.admit_scope(
                 caller, project, request_id, walk, settings, chosen=chosen, canary_limit=canary_limit
             )
-        pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
+        with metrics.admitting("load"):
+            pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
         return await self.admit_pairs(
             caller, project, request_id, pairs, settings, chosen=chosen, canary_limit=canary_limit
         )
@@ -121,35 +124,51 @@ class Admission:
         settings: Mapping[str, Any],
         chosen: Mapping[str, Any] | None = None,
         canary_limit: int = 0,
+        resume_key: str = "",
     ) -> Admitted:
         """Admit a walk through the source under frozen settings, once the source says that it has what is
         named. Rights on its documents are asked for before each is read.
         """
-        walk = scoping.check(walk, await self._ask(lambda: self._source_of(settings).contents()))
+        with metrics.admitting("authorization"):
+            walk = scoping.check(walk, await self._ask(lambda: self._source_of(settings).contents()))
         return await self._persist(
-            caller, project, request_id, settings, chosen, canary_limit=canary_limit, walk=walk
+            caller,
+            project,
+            request_id,
+            settings,
+            chosen,
+            resume_key=resume_key,
+            canary_limit=canary_limit,
+            walk=walk,
         )
 
     async def read_pairs(
         self, caller: Caller, request: Mapping[str, Any]
     ) -> tuple[str, list[tuple[str, str]], dict[str, Any]]:
-        """Project, pairs and settings of a request of explicit pairs, checked as for admission; not admitted.
+        """Project, pairs and settings of a request, checked as for admission; not admitted.
 
-        Raises `CallerError` as `admit` does.
+        A scope's pairs are those that its source lists now. Raises `DragomanError` as `admit` does.
         """
         unknown = sorted(set(request) - _FIELDS)
         if unknown:
             raise CallerError(f"unknown field {unknown[0]!r}", place=unknown[0])
+        _canary_limit(request)
         project = _word(request, "project", 128, "default")
         settings = {**self._settings_of(caller.workspace, project), **_chosen(request)}
         source_locale = str(settings["source_locale"])
-        pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
+        _refuse_both(request)
+        if "scope" not in request:
+            pairs = await self._offload.call(self._pairs, request.get("pairs"), source_locale)
+            await self._authorize(caller, pairs, settings)
+            return project, pairs, settings
+        walk = await self._offload.call(scoping.read, request["scope"], source_locale, self._pairs_max)
+        walk = scoping.check(walk, await self._ask(lambda: self._source_of(settings).contents()))
+        pairs = await self._ask(
+            lambda: scoping.pairs_of(self._source_of(settings), walk, self._pairs_max), STEP_SECONDS
+        )
         documents = sorted({document for document, _ in pairs})
         rights = await self._ask(lambda: self._source_of(settings).can_edit(caller.actor, documents))
-        foreign = [document for document in documents if not rights.get(document, True)]
-        if foreign:
-            raise CallerError(f"{caller.actor} may not edit {foreign[0]}", "forbidden", place=foreign[0])
-        return project, pairs, settings
+        return project, [pair for pair in pairs if rights.get(pair[0], False)], settings
 
     async def admit_pairs(
         self,
@@ -168,14 +187,21 @@ class Admission:
         `chosen` is what the caller said, defaults written out: the request's identity hangs on that and on
         nothing that the server's settings may change between two tries.
         """
+        with metrics.admitting("authorization"):
+            await self._authorize(caller, pairs, settings)
+        return await self._persist(
+            caller, project, request_id, settings, chosen, pairs, resume_key, canary_limit, push_id=push_id
+        )
+
+    async def _authorize(
+        self, caller: Caller, pairs: Sequence[tuple[str, str]], settings: Mapping[str, Any]
+    ) -> None:
+        """Raise `CallerError` forbidden where the source says that the caller may not edit a document."""
         documents = sorted({document for document, _ in pairs})
         rights = await self._ask(lambda: self._source_of(settings).can_edit(caller.actor, documents))
         foreign = [document for document in documents if not rights.get(document, True)]
         if foreign:
             raise CallerError(f"{caller.actor} may not edit {foreign[0]}", "forbidden", place=foreign[0])
-        return await self._persist(
-            caller, project, request_id, settings, chosen, pairs, resume_key, canary_limit, push_id=push_id
-        )
 
     async def _persist(
         self,
@@ -191,10 +217,6 @@ class Admission:
         push_id: str = "",
     ) -> Admitted:
         settings = {**settings, "project": project}
-        frozen = canonical.encode(dict(settings)).decode("utf-8")
-        project_id = await self._database.run(
-            admitting.register_project, caller.workspace, project, _project_settings(settings)
-        )
         identity: dict[str, Any] = {
             "project": project,
             "chosen": dict(settings if chosen is None else chosen),
@@ -202,33 +224,38 @@ class Admission:
             "pairs": list(pairs),
             "scope": walk.text if walk else "",
         }
-        draft = ManifestDraft(
-            workspace=caller.workspace,
-            project_id=project_id,
-            actor=caller.actor,
-            request_id=request_id,
-            fingerprint=await self._offload.call(canonical.fingerprint, identity),
-            settings=frozen,
-            pairs=tuple(pairs),
-            resume_key=resume_key,
-            push_id=push_id,
-            scope=walk.text if walk else "",
-            canary_limit=canary_limit,
-        )
-        admitted = await self._database.run(admitting.admit_manifest, draft)
+        with metrics.admitting("transaction"):
+            project_id = await self._database.run(
+                admitting.register_project, caller.workspace, project, _project_settings(settings)
+            )
+            draft = ManifestDraft(
+                workspace=caller.workspace,
+                project_id=project_id,
+                actor=caller.actor,
+                request_id=request_id,
+                fingerprint=await self._offload.call(canonical.fingerprint, identity),
+                settings=canonical.encode(dict(settings)).decode("utf-8"),
+                pairs=tuple(pairs),
+                resume_key=resume_key,
+                push_id=push_id,
+                scope=walk.text if walk else "",
+                canary_limit=canary_limit,
+            )
+            admitted = await self._database.run(admitting.admit_manifest, draft)
         try:
-            await self._wake()
+            with metrics.admitting("enqueue"):
+                await self._wake()
         except DragomanError as error:  # the sweep finds it; status tells how long it has been due
             _log.warning("nobody could be woken", manifest=admitted.manifest_id, code=error.code)
         return admitted
 
-    async def _ask(self, question: Callable[[], T]) -> T:
-        """What a source answers within the two seconds that a request may wait for it."""
+    async def _ask(self, question: Callable[[], T], seconds: float = SOURCE_ASK_SECONDS) -> T:
+        """What a source answers within the seconds that a request may wait for it."""
         try:
-            async with asyncio.timeout(SOURCE_ASK_SECONDS):
+            async with asyncio.timeout(seconds):
                 return await self._offload.call(question)
         except TimeoutError as error:
-            raise SourceError(f"the source did not answer in {SOURCE_ASK_SECONDS} seconds") from error
+            raise SourceError(f"the source did not answer in {seconds} seconds") from error
 
     def _pairs(self, asked: object, source_locale: str) -> list[tuple[str, str]]:
         if not isinstance(asked, list):
@@ -267,11 +294,25 @@ def _chosen(request: Mapping[str, Any]) -> dict[str, Any]:
     return chosen | {name: _word(request, name, 255, "") for name in ("provider", "tone") if name in request}
 
 
-def _canary_limit(asked: object) -> int:
+def _refuse_both(request: Mapping[str, Any]) -> None:
+    if ("pairs" in request) == ("scope" in request):
+        place = "scope" if "scope" in request else "pairs"
+        raise CallerError("name either pairs or a scope", place=place)
+
+
+def _canary_limit(request: Mapping[str, Any]) -> int:
+    """How many a canary keeps, 0 where none is asked for; the default where only `canary` asks for one."""
+    canary, asked = request.get("canary"), request.get("canary_limit")
+    if canary is not None and not isinstance(canary, bool):
+        raise CallerError("canary must be true or false", place="canary")
+    if asked is None:
+        return CANARY_LIMIT if canary else 0
     if not isinstance(asked, int) or isinstance(asked, bool) or not 0 <= asked <= CANARY_LIMIT_MAX:
         raise CallerError(
             f"canary_limit must be a whole number from 0 to {CANARY_LIMIT_MAX}", place="canary_limit"
         )
+    if canary is not None and canary is not (asked > 0):
+        raise CallerError("canary and canary_limit contradict each other", place="canary_limit")
     return asked
 
 

@@ -11,12 +11,14 @@ takes away while it is walked may or may not be met; the last page of a collecti
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from heapq import heappush, heappushpop
+from logging import DEBUG
 from typing import Any, NamedTuple
 
+from dragoman.content import scoping
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import DragomanError, Halted, SourceError, StoreError
 from dragoman.kernel.identity import Chance
@@ -79,6 +81,7 @@ class Enumeration:
         """
         manifest = await self._database.run(expanding.claim_enumerating_manifest, self._keeper.owner)
         if manifest is None:
+            await self._tell_held()
             return 0
         lease = self._keeper.hold("manifests", (manifest.id,), manifest.fence, ENUMERATION_LEASE_SECONDS)
         until = self._clock.monotonic() + STEP_SECONDS
@@ -87,6 +90,13 @@ class Enumeration:
         finally:
             self._keeper.drop(lease)
         return max(made, 1)
+
+    async def _tell_held(self) -> None:
+        """Where somebody listens: what is due and held by others, and how long ago they last said so."""
+        if not _log.isEnabledFor(DEBUG):
+            return
+        for held in await self._database.read(expanding.enumerated_by_others, self._keeper.owner):
+            _log.debug("enumeration.lease_held", manifest=held.manifest_id, seconds=held.age_seconds)
 
     async def _enumerate(self, manifest: Row, lease: Lease, until: float) -> int:
         place, made = Place.parse(manifest.cursor), 0
@@ -299,7 +309,7 @@ def _look(source: Source, walk: Walk, place: Place, page_size: int) -> Page:
         return _listed(source, walk, place, page_size)
     names = walk.documents if place.phase == "documents" else walk.globals
     chosen = names[place.item : place.item + page_size]
-    found = tuple(_named(source, walk, chosen))
+    found = tuple(scoping.named(source, walk, chosen))
     return Page(found, replace(place, item=place.item + len(chosen)))
 
 
@@ -316,20 +326,3 @@ def _listed(source: Source, walk: Walk, place: Place, page_size: int) -> Page:
     else:
         after = replace(place, collection=place.collection + 1, position="", again=False)
     return Page(documents, after, 0 if place.again else listing.nameless)
-
-
-def _named(source: Source, walk: Walk, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What is there of the documents named, by full reference or, bare, in every collection that has it."""
-    there = source.exists(names)
-    for name in names:
-        if there.get(name):
-            yield name, ""
-            continue
-        found: list[str] = []
-        if "/" not in name and name not in walk.globals:
-            asked = [f"{one}/{name}" for one in walk.collections or source.contents().collections]
-            known = source.exists(asked) if asked else {}
-            found = [ref for ref in asked if known.get(ref)]
-        yield from ((ref, "") for ref in found)
-        if not found:
-            yield name, "document_not_found"

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from dragoman.kernel.clock import Clock
-from dragoman.kernel.errors import OutsideError
+from dragoman.kernel.errors import Halted, OutsideError, StoreError
+from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import RECONCILE_AGE_SECONDS, RECONCILE_PER_RUN, RECONCILE_RUN_SECONDS
 from dragoman.machines.tables import JOB
 from dragoman.model.contracts import EngineClient
@@ -17,6 +18,7 @@ from dragoman.store.acts import reconciling, settling
 from dragoman.store.database import Database
 
 _ASK_SECONDS = 10.0
+_log = logger(__name__)
 
 
 class Reconciliation:
@@ -35,21 +37,37 @@ class Reconciliation:
         self._age_seconds = age_seconds
 
     async def step(self) -> int:
-        """Ask about the submissions that are due; how many were asked about."""
+        """Ask about the submissions that are due; how many were asked about.
+
+        Those that a slow engine left no time for come first next time; one that is answered with nonsense, or
+        not at all, costs the others nothing, and its manifest's health says so.
+        """
         due = await self._database.run(reconciling.due_inquiries, RECONCILE_PER_RUN, self._age_seconds)
         until = self._clock.monotonic() + RECONCILE_RUN_SECONDS
-        asked = 0
-        for inquiry in due:
+        for asked, inquiry in enumerate(due):
             if self._clock.monotonic() >= until:
-                break
-            asked += 1
-            try:
-                view = await self._engine.job(inquiry.workspace, inquiry.remote_job_id, _ASK_SECONDS)
-                if view is not None:
-                    await self._use(inquiry, view)
-            except OutsideError:
-                continue  # the engine cannot be reached now; the submission has its next turn in a minute
-        return asked
+                left = [one.submission_id for one in due[asked:]]
+                await self._database.run(reconciling.give_turns_back, left)
+                return asked
+            await self._ask(inquiry)
+        return len(due)
+
+    async def _ask(self, inquiry: reconciling.Inquiry) -> None:
+        """Ask about one submission, and use what is said; its next turn is in a minute, whatever comes."""
+        code = message = ""
+        try:
+            view = await self._engine.job(inquiry.workspace, inquiry.remote_job_id, _ASK_SECONDS)
+            if view is not None:
+                await self._use(inquiry, view)
+        except (StoreError, Halted):
+            raise
+        except OutsideError as error:
+            code, message = error.code, error.message
+        except Exception:  # noqa: BLE001 - whatever an engine says: the next submission has its turn
+            _log.exception("reconciliation.unreadable", submission=inquiry.submission_id)
+            code, message = "backend_unavailable", "the engine's answer about this job cannot be used"
+        if code != inquiry.error_code:
+            await self._database.run(reconciling.note_answer, inquiry.submission_id, code, message)
 
     async def _use(self, inquiry: reconciling.Inquiry, view: Mapping[str, Any]) -> None:
         if view["status"] == "processing":

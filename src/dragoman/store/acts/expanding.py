@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from dragoman.kernel.clock import seconds
+from dragoman.kernel.clock import MICROSECONDS, seconds
 from dragoman.kernel.errors import LeaseLost, sanitize
 from dragoman.kernel.limits import ENUMERATION_LEASE_SECONDS, LIST_FAILURES_MAX, SHARD_INTENTS
 from dragoman.model.walks import Met, Place
@@ -24,6 +24,7 @@ from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
 _MANIFESTS = tables.manifests
+_HELD_TOLD = 10
 
 
 class Expansion(NamedTuple):
@@ -39,6 +40,13 @@ class Recorded(NamedTuple):
 
     made: int
     halted: bool = False
+
+
+class Held(NamedTuple):
+    """A manifest that somebody enumerates, and how long ago its lease was taken or renewed."""
+
+    manifest_id: str
+    age_seconds: float
 
 
 def claim_enumerating_manifest(tx: Tx, owner: str) -> Row | None:
@@ -58,6 +66,26 @@ def claim_enumerating_manifest(tx: Tx, owner: str) -> Row | None:
         lease_seconds=ENUMERATION_LEASE_SECONDS,
     )
     return claimed[0] if claimed else None
+
+
+def enumerated_by_others(tx: Tx, owner: str) -> list[Held]:
+    """What is due and under the live lease of somebody else; a few of the oldest, for the log."""
+    others = (
+        sa.select(_MANIFESTS.c.id, _MANIFESTS.c.lease_expires_at)
+        .where(
+            _MANIFESTS.c.phase == "enumerating",
+            _MANIFESTS.c.next_attempt_at <= tx.now,
+            _MANIFESTS.c.lease_expires_at > tx.now,
+            _MANIFESTS.c.lease_owner != owner,
+        )
+        .order_by(_MANIFESTS.c.next_attempt_at)
+        .limit(_HELD_TOLD)
+    )
+    taken_before = seconds(ENUMERATION_LEASE_SECONDS)
+    return [
+        Held(row.id, (tx.now - (row.lease_expires_at - taken_before)) / MICROSECONDS)
+        for row in tx.all(others)
+    ]
 
 
 def expand_next_pairs(tx: Tx, manifest_id: str, fence: int, limit: int) -> Expansion:

@@ -53,6 +53,8 @@ _DUE = {
 }
 """Kind of work → where it waits, which rows wait, and the column that says since when."""
 
+KINDS = frozenset(_DUE)
+
 
 def problems(tx: Tx) -> dict[str, str]:
     """Why new work should not be sent here: name → what is wrong. Empty where nothing is."""
@@ -87,10 +89,17 @@ def live_engines(tx: Tx) -> list[str]:
 
 def overdue(tx: Tx) -> dict[str, int]:
     """Kinds of due work that nobody has taken for more than three minutes, and for how many seconds."""
+    return oldest_due(tx, OLDEST_DUE_SECONDS)
+
+
+def oldest_due(tx: Tx, age_seconds: int = 0) -> dict[str, int]:
+    """Kinds of work that has been due for longer than `age_seconds` and that nobody has taken; for how many
+    seconds the oldest.
+    """
     late = {}
     for kind, (table, waits, column) in _DUE.items():
         nobody = sa.or_(table.c.lease_expires_at.is_(None), table.c.lease_expires_at <= tx.now)
-        is_late = table.c[column] < tx.now - seconds(OLDEST_DUE_SECONDS)
+        is_late = table.c[column] < tx.now - seconds(age_seconds)
         oldest = tx.scalar(sa.select(sa.func.min(table.c[column])).where(waits, nobody, is_late))
         if oldest is not None:
             late[kind] = (tx.now - oldest) // MICROSECONDS

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from dragoman.kernel.errors import sanitize
 from dragoman.kernel.limits import RECONCILE_AGE_SECONDS
 from dragoman.store.rows import intents, shards, submissions
 from dragoman.store.schema import site as tables
@@ -21,6 +23,8 @@ class Inquiry(NamedTuple):
     workspace: str
     manifest_id: str
     remote_job_id: str
+    error_code: str
+    """What went wrong when it was last asked about; empty where nothing did."""
 
 
 def due_inquiries(tx: Tx, limit: int, age_seconds: float = RECONCILE_AGE_SECONDS) -> list[Inquiry]:
@@ -28,9 +32,19 @@ def due_inquiries(tx: Tx, limit: int, age_seconds: float = RECONCILE_AGE_SECONDS
     another.
     """
     return [
-        Inquiry(row.id, row.workspace, row.manifest_id, row.remote_job_id)
+        Inquiry(row.id, row.workspace, row.manifest_id, row.remote_job_id, row.error_code or "")
         for row in submissions.due_for_inquiry(tx, limit, age_seconds)
     ]
+
+
+def give_turns_back(tx: Tx, submission_ids: Sequence[str]) -> None:
+    """These were not asked about: they are due now, before all that were."""
+    submissions.come_first(tx, submission_ids)
+
+
+def note_answer(tx: Tx, submission_id: str, code: str, message: str) -> None:
+    """What went wrong when the engine was asked, for who looks at the manifest's health; '' for nothing."""
+    submissions.note_error(tx, submission_id, code, sanitize(message))
 
 
 def mark_processing(tx: Tx, submission_id: str) -> int:

@@ -151,7 +151,9 @@ def settle_links(tx: Tx, submission_id: str, refs: Sequence[str]) -> None:
         tx.touched(
             sa.update(_SUBMISSIONS)
             .where(_SUBMISSIONS.c.id == submission_id)
-            .values(settled_at=tx.now, reconcile_at=None, updated_at=tx.now)
+            .values(
+                settled_at=tx.now, reconcile_at=None, updated_at=tx.now, error_code=None, error_message=None
+            )
         )
 
 
@@ -187,6 +189,18 @@ def due_for_inquiry(tx: Tx, limit: int, age_seconds: float) -> list[Row]:
         .values(reconcile_at=tx.now + seconds(RECONCILE_AGE_SECONDS))
     )
     return rows
+
+
+def come_first(tx: Tx, ids: Sequence[str]) -> None:
+    """Let these be due for inquiry now."""
+    waiting = (_SUBMISSIONS.c.id.in_(list(ids)), _SUBMISSIONS.c.reconcile_at.is_not(None))
+    tx.touched(sa.update(_SUBMISSIONS).where(*waiting).values(reconcile_at=tx.now))
+
+
+def note_error(tx: Tx, submission_id: str, code: str, message: str) -> None:
+    """Write down what is wrong with a submission now; '' for nothing any more."""
+    told = {"error_code": code or None, "error_message": message[:500] or None, "updated_at": tx.now}
+    tx.touched(sa.update(_SUBMISSIONS).where(_SUBMISSIONS.c.id == submission_id).values(**told))
 
 
 def note_usage(tx: Tx, submission_id: str, usage: Mapping[str, int]) -> None:

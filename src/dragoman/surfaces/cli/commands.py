@@ -14,9 +14,9 @@ import typer
 
 from dragoman import __version__
 from dragoman.kernel.errors import DragomanError
-from dragoman.kernel.limits import CANARY_LIMIT_MAX
-from dragoman.surfaces.cli import library_commands, outbox_commands, process_commands
+from dragoman.surfaces.cli import library_commands, outbox_commands, process_commands, translate_commands
 from dragoman.surfaces.cli.report import COULD_NOT_RUN, INTERRUPTED
+from dragoman.surfaces.cli.typed import split
 
 Build = Callable[..., Any]
 Work = Callable[[Any], Coroutine[Any, Any, int]]
@@ -26,15 +26,6 @@ Database = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 BaseUrl = Annotated[str, typer.Option(help="Base URL of an OpenAI-compatible server.")]
-Canary = Annotated[
-    int,
-    typer.Option(min=0, max=CANARY_LIMIT_MAX, help="Translate only so many; then see `promote`."),
-]
-Provider = Annotated[str, typer.Option(help="pseudo, openai:MODEL, apertium, or one of dragoman.toml.")]
-Speed = Annotated[
-    str,
-    typer.Option(help="standard, or batch: within a day, through the provider's batches at half the price."),
-]
 Manifest = Annotated[str, typer.Argument(help="The manifest's id, as `translate` printed it.")]
 
 
@@ -47,8 +38,7 @@ def build_cli(build_server: Build) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    _add_translate(cli)
-    _add_estimate(cli)
+    translate_commands.add(cli, run)
     _add_check(cli)
     _add_manifest_commands(cli)
     _add_outcome_commands(cli)
@@ -82,113 +72,6 @@ def told(work: Callable[[], int], as_json: bool) -> None:
     raise typer.Exit(code)
 
 
-def _add_translate(cli: typer.Typer) -> None:
-    @cli.command()
-    def translate(
-        paths: Annotated[
-            list[str] | None,
-            typer.Argument(help="Files or folders; `sources` of dragoman.toml when absent.", metavar="PATH…"),
-        ] = None,
-        to: Annotated[
-            list[str] | None, typer.Option("--to", help="Target locales, e.g. fr,de; `locales` when absent.")
-        ] = None,
-        source: Annotated[str, typer.Option("--from", help="Source locale.")] = "",
-        out: Annotated[
-            str,
-            typer.Option(
-                help="Where translations go: {locale} {path} {dir} {stem} {ext}.", metavar="PATTERN"
-            ),
-        ] = "",
-        provider: Provider = "",
-        base_url: BaseUrl = "",
-        mode: Annotated[str, typer.Option(help="missing, changed or all.")] = "missing",
-        on_unknown: Annotated[
-            str, typer.Option(help="A call without an answer: resend, resend:unlimited or hold.")
-        ] = "",
-        budget: Annotated[
-            str, typer.Option(help="The most that it may cost: 5usd, 100000tokens; a rerun may raise it.")
-        ] = "",
-        speed: Speed = "standard",
-        canary: Canary = 0,
-        wait: Annotated[bool, typer.Option("--wait", help="Stay while something waits.")] = False,
-        force: Annotated[bool, typer.Option("--force", help="Also replace what people edited.")] = False,
-        explain_edits: Annotated[
-            bool, typer.Option("--explain-edits", help="List every edit made in the files written.")
-        ] = False,
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="Translate, and write no file.")] = False,
-        db: Database = "",
-        as_json: AsJson = False,
-    ) -> None:
-        """Translate files and folders into other locales; run it again and it goes on where it stopped."""
-        from dragoman.surfaces.cli import translating
-        from dragoman.surfaces.cli.typed import Asked
-
-        asked = Asked(
-            paths=tuple(paths or ()),
-            locales=_split(to),
-            source_locale=source,
-            out=out,
-            provider=provider,
-            base_url=base_url,
-            mode="force" if force else mode,
-            on_unknown=on_unknown,
-            stay=wait,
-            explain=explain_edits,
-            dry_run=dry_run,
-            as_json=as_json,
-            database_url=db,
-            budget=budget,
-            canary=canary,
-            speed=speed,
-        )
-        run(lambda settings: translating.translate(settings, asked), as_json, database_url=db)
-
-
-def _add_estimate(cli: typer.Typer) -> None:
-    @cli.command()
-    def estimate(
-        paths: Annotated[
-            list[str] | None,
-            typer.Argument(help="Files or folders; `sources` of dragoman.toml when absent.", metavar="PATH…"),
-        ] = None,
-        to: Annotated[list[str] | None, typer.Option("--to", help="Target locales, e.g. fr,de.")] = None,
-        source: Annotated[str, typer.Option("--from", help="Source locale.")] = "",
-        out: Annotated[str, typer.Option(help="Where translations go.", metavar="PATTERN")] = "",
-        provider: Annotated[str, typer.Option(help="As for `translate`.")] = "",
-        base_url: BaseUrl = "",
-        mode: Annotated[str, typer.Option(help="missing, changed or all.")] = "missing",
-        speed: Speed = "standard",
-        db: Database = "",
-        as_json: AsJson = False,
-    ) -> None:
-        """The price by locale, memory included; calls nobody and writes nothing."""
-        from dragoman.surfaces.cli import estimating
-        from dragoman.surfaces.cli.typed import Asked
-
-        asked = Asked(
-            paths=tuple(paths or ()),
-            locales=_split(to),
-            source_locale=source,
-            out=out,
-            provider=provider,
-            base_url=base_url,
-            mode=mode,
-            on_unknown="",
-            stay=False,
-            explain=False,
-            dry_run=True,
-            as_json=as_json,
-            database_url=db,
-            speed=speed,
-        )
-        run(lambda settings: estimating.estimate(settings, asked), as_json, database_url=db)
-
-
-def _split(to: list[str] | None) -> tuple[str, ...]:
-    """`--to fr,de --to es` as its parts."""
-    return tuple(locale.strip() for chosen in to or () for locale in chosen.split(",") if locale.strip())
-
-
 def _add_check(cli: typer.Typer) -> None:
     @cli.command()
     def check(
@@ -212,7 +95,7 @@ def _add_check(cli: typer.Typer) -> None:
         """Check the translations that stand already; calls nobody, writes nothing."""
         from dragoman.surfaces.cli import checking
 
-        wanted = checking.Wanted(tuple(paths), _split(to or []), source, out, form, errors_only, fail_on)
+        wanted = checking.Wanted(tuple(paths), split(to or []), source, out, form, errors_only, fail_on)
         run(lambda settings: checking.check(settings, wanted), form == "json")
 
 
@@ -318,12 +201,16 @@ def _add_processes(cli: typer.Typer, build_server: Build) -> None:
         role: Annotated[
             list[str] | None, typer.Option("--role", help="site, engine, publishing; all when absent.")
         ] = None,
+        host: Annotated[str, typer.Option(help="Address to listen on, where a port is named.")] = "127.0.0.1",
+        port: Annotated[
+            int, typer.Option(help="Answer /healthz, /readyz and /metrics here; 0 listens nowhere.")
+        ] = 0,
         db: Database = "",
     ) -> None:
         """Run worker loops until stopped."""
         from dragoman.surfaces.cli import serving
 
-        run(lambda settings: serving.work(settings, role or []), database_url=db)
+        run(lambda settings: serving.work(settings, role or [], build_server, host, port), database_url=db)
 
 
 def _add_upkeep(cli: typer.Typer) -> None:
@@ -338,7 +225,7 @@ def _add_upkeep(cli: typer.Typer) -> None:
         from dragoman.surfaces.cli import starting
 
         def start() -> int:
-            return starting.init(Path.cwd(), source, _split(to), yes, as_json)
+            return starting.init(Path.cwd(), source, split(to), yes, as_json)
 
         told(start, as_json)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dragoman.content import locales
@@ -12,21 +13,35 @@ from dragoman.kernel.clock import MICROSECONDS
 from dragoman.kernel.errors import LocaleError
 from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE
 from dragoman.model.runs import RunDraft
+from dragoman.surfaces.cli.lock_file import LockFile, hold_to
+from dragoman.surfaces.cli.ordering import default_provider
 from dragoman.surfaces.cli.report import COULD_NOT_RUN, FAILED, WAITING
 from dragoman.surfaces.cli.telling import terminal
-from dragoman.surfaces.cli.translating import default_provider
+from dragoman.wiring.converging import read_order
 from dragoman.wiring.rounds import opened
-from dragoman.wiring.services import Services
+from dragoman.wiring.services import Services, find_sources
 from dragoman.wiring.settings import Settings
 
 _OWNER = "local"
 _LOOK_SECONDS = 0.1
 _PATIENCE_SECONDS = 5.0
 _NAMED_TIME_SECONDS = 60
+_NOTHING: dict[str, Any] = {"state": "complete", "passes": []}
 _CODES = {"complete": 0, "stalled": FAILED, "canceled": FAILED, "failed": COULD_NOT_RUN}
 
 
-async def up(settings: Settings, to: Sequence[str], provider: str, push_id: str, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What stood on the command line."""
+
+    locales: Sequence[str]
+    provider: str
+    push_id: str
+    frozen: bool
+    as_json: bool
+
+
+async def up(settings: Settings, asked: Asked) -> int:
     """Converge the project; gives the exit code: 0 complete, 3 stalled, 4 waiting, 1 could not run."""
     alone = {"calls_per_process": CALLS_PER_PROCESS_TRANSLATE, "queue": "memory", "queue_backend": ""}
     settings = settings.model_copy(update=alone)
@@ -35,19 +50,25 @@ async def up(settings: Settings, to: Sequence[str], provider: str, push_id: str,
         project=settings.project or settings.root.name or "default",
         actor=_OWNER,
         trigger="up",
-        push_id=push_id,
+        push_id=asked.push_id,
         asked={
             "executor": "files:v1",
-            "provider": provider or default_provider(settings),
-            "locales": sorted({_locale(locale) for locale in to or settings.locales}),
+            "provider": asked.provider or default_provider(settings),
+            "locales": sorted({_locale(locale) for locale in asked.locales or settings.locales}),
         },
     )
+    order = read_order(settings, find_sources, draft.project, draft.asked)
+    if asked.frozen:
+        return hold_to(settings, draft.project, order.pairs, order.frozen, asked.as_json)
+    lock = LockFile(settings, order.frozen)
     async with opened(settings) as services:
+        await lock.fill(services, draft.project, order.pairs)
         started = await services.convergence.start(draft)
-        if started is None:
-            return _tell({"state": "complete", "passes": []}, as_json, waits=False)
-        report, waits = await _follow(services, started.run_id)
-    return _tell(report, as_json, waits)
+        report, waits = _NOTHING, False
+        if started is not None:
+            report, waits = await _follow(services, started.run_id)
+        await lock.write(services, draft.project, order.pairs)
+    return _tell(report, asked.as_json, waits)
 
 
 def _locale(tag: str) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
+from dragoman.surfaces.cli.ordering import plan, reach
 from dragoman.surfaces.cli.report import FAILED
-from dragoman.surfaces.cli.translating import plan
 from dragoman.surfaces.cli.typed import Asked
 from dragoman.wiring.rounds import opened
 from dragoman.wiring.settings import Settings
@@ -20,7 +20,7 @@ async def estimate(settings: Settings, asked: Asked) -> int:
     order = plan(settings, asked)
     async with opened(settings, roles=(), base_url=asked.base_url) as services:
         told = await services.estimating.estimate(
-            settings.workspace, order.project, order.pairs, order.frozen
+            settings.workspace, order.project, reach(settings, order), order.frozen
         )
     if asked.as_json:
         print(json.dumps(told, ensure_ascii=False))

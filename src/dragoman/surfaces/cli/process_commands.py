@@ -47,6 +47,9 @@ def add_processes(cli: typer.Typer, run: Run, build_server: Build) -> None:
         push_id: Annotated[
             str, typer.Option(help="The push that this is for: the same one again joins the same run.")
         ] = "",
+        frozen: Annotated[
+            bool, typer.Option("--frozen", help="Only hold dragoman.lock to the files; 3 where one is stale.")
+        ] = False,
         db: Database = "",
         as_json: AsJson = False,
     ) -> None:
@@ -54,11 +57,8 @@ def add_processes(cli: typer.Typer, run: Run, build_server: Build) -> None:
         from dragoman.surfaces.cli import converging
 
         locales = tuple(one.strip() for chosen in to or () for one in chosen.split(",") if one.strip())
-        run(
-            lambda settings: converging.up(settings, locales, provider, push_id, as_json),
-            as_json,
-            database_url=db,
-        )
+        asked = converging.Asked(locales, provider, push_id, frozen, as_json)
+        run(lambda settings: converging.up(settings, asked), as_json, database_url=db)
 
     @cli.command()
     def api(

@@ -44,9 +44,14 @@ async def serve(
         token = await _first_token(services)
         if token:
             Console(stderr=True).print(f"first token (shown once): {token}", markup=False, highlight=False)
-        config = uvicorn.Config(build(services), host=host, port=port, log_level="warning", access_log=False)
-        await _Server(config, services.stopping).serve([listening])
+        await _serve(services, build(services), listening)
     return 0
+
+
+async def _serve(services: Services, app: Any, listening: socket.socket) -> None:
+    """Answer on a socket until a signal comes."""
+    config = uvicorn.Config(app, log_level="warning", access_log=False)
+    await _Server(config, services.stopping).serve([listening])
 
 
 def _is_loopback(host: str) -> bool:
@@ -104,16 +109,27 @@ async def _first_token(services: Services) -> str:
     return token
 
 
-async def work(settings: Settings, roles: Sequence[str]) -> int:
-    """Worker loops of some roles until a signal comes; then nothing more is claimed and running steps end."""
+async def work(
+    settings: Settings, roles: Sequence[str], build: Callable[..., Any], host: str, port: int
+) -> int:
+    """Worker loops of some roles until a signal comes; then nothing more is claimed and running steps end.
+
+    With a `port` they answer to whoever watches: health and metrics.
+    """
     unknown = sorted(set(roles) - set(ROLES))
     if unknown:
         raise CallerError(f"no role {unknown[0]!r}; roles are {', '.join(ROLES)}", place="--role")
+    chosen = tuple(roles) or ROLES
+    if port:
+        listening = _listen(host, port)
+        async with opened(settings, roles=chosen) as services:
+            await _serve(services, build(services, probes_only=True), listening)
+        return 0
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, stopped.set)
-    async with opened(settings, roles=tuple(roles) or ROLES):
+    async with opened(settings, roles=chosen):
         await stopped.wait()
     return 0
 

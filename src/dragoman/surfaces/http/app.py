@@ -14,6 +14,7 @@ from dragoman.surfaces.http import (
     health_routes,
     job_routes,
     manifest_routes,
+    metrics_routes,
     outbox_routes,
     publication_routes,
     quarantine_routes,
@@ -31,9 +32,12 @@ SEED_V1 = "/api/v1"
 """Where older clients look for the job routes; not part of the contract."""
 
 
-def build_app(services: Services) -> FastAPI:
-    """The app over open services, which the caller opens before and closes after serving it."""
-    app = _app(services.chance.new_id)
+def build_app(services: Services, probes_only: bool = False) -> FastAPI:
+    """The app over open services, which the caller opens before and closes after serving it.
+
+    `probes_only`: health and metrics alone, for processes that only work.
+    """
+    app = _app(services.chance.new_id, probes_only)
     app.state.services = services
     app.state.streams = set()
     return app
@@ -44,13 +48,23 @@ def open_api() -> dict[str, Any]:
     return _app(SystemChance().new_id).openapi()
 
 
-def _app(new_id: Callable[[], str]) -> FastAPI:
+def _app(new_id: Callable[[], str], probes_only: bool = False) -> FastAPI:
     app = Described(
         title="Dragoman",
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
     )
+    if not probes_only:
+        _include_contract(app)
+    app.include_router(health_routes.router)
+    app.include_router(metrics_routes.router)
+    problems.install(app)
+    app.add_middleware(Traced, new_id=new_id)
+    return app
+
+
+def _include_contract(app: FastAPI) -> None:
     app.include_router(manifest_routes.router)
     app.include_router(stream_routes.router)
     app.include_router(publication_routes.router)
@@ -63,7 +77,3 @@ def _app(new_id: Callable[[], str]) -> FastAPI:
     app.include_router(callback_routes.router)
     app.include_router(outbox_routes.router)
     app.include_router(quarantine_routes.router)
-    app.include_router(health_routes.router)
-    problems.install(app)
-    app.add_middleware(Traced, new_id=new_id)
-    return app

@@ -263,3 +263,11 @@ RUN_STATUS: dict[str, Any] = {
     "ended_at": _MOMENT,
     "last_error": None,
 }
+
+METRICS = """\
+# HELP dragoman_outbox Events of ended jobs on their way out
+# TYPE dragoman_outbox gauge
+dragoman_outbox{state="due"} 0.0
+dragoman_outbox{state="delivered"} 412.0
+dragoman_outbox{state="dead"} 1.0
+"""

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from dragoman.flow.site.admission import Caller
+from dragoman.kernel import metrics
 from dragoman.kernel.errors import CallerError, OutsideError
 from dragoman.kernel.limits import (
     CHOSEN_INTENTS_MAX,
@@ -71,7 +72,8 @@ async def create_manifest(
     idempotency_key: Annotated[str | None, Header(description="Another spelling of `request_id`.")] = None,
 ) -> JSONResponse:
     """Ask for translations. Nothing is prepared and nobody is called before the answer."""
-    asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
+    with metrics.admitting("decode"):
+        asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
     _name(asked, idempotency_key)
     if asked.get("mode") == "force":
         require(identity, "manifests:force")
@@ -260,14 +262,18 @@ async def read_chosen(request: Request) -> list[str] | None:
         **gives(200, Estimate, "The price by locale.", examples.ESTIMATE),
         **refuses(
             "duplicate_pair", "empty_request", "source_is_target", "unsupported_locale",
-            "source_unavailable", "provider_unknown", "provider_credentials_missing", body=True,
+            "unsupported_collection", "source_unavailable", "provider_unknown",
+            "provider_credentials_missing", "request_too_large", body=True,
         ),
     },
 )  # fmt: skip
 async def estimate_manifest(
     request: Request, workspace: str, identity: Writer, services: TheServices
 ) -> JSONResponse:
-    """What a request of explicit pairs would cost, memory included. Calls nobody and writes nothing."""
+    """What a request would cost, memory included. Calls no provider and writes nothing.
+
+    A scope is priced as its source lists it now, without what the caller may not edit.
+    """
     asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
     caller = Caller(workspace, identity.actor)
     project, pairs, settings = await services.admission.read_pairs(caller, asked)

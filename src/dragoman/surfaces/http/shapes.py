@@ -80,8 +80,12 @@ class ManifestRequest(_Request):
     project: str = Field("default", max_length=128)
     pairs: list[Pair] | None = Field(None, min_length=1, max_length=limits.PAIRS_MAX)
     scope: Scope | None = None
-    canary_limit: int = Field(
-        0, ge=0, le=limits.CANARY_LIMIT_MAX, description="Translate only so many, spread over collections."
+    canary: bool | None = Field(
+        None,
+        description=f"Translate only `canary_limit`, {limits.CANARY_LIMIT} where none is said.",
+    )
+    canary_limit: int | None = Field(
+        None, ge=0, le=limits.CANARY_LIMIT_MAX, description="Translate only so many, spread over collections."
     )
     mode: Literal["missing", "changed", "all", "force"] = "missing"
     publish: Literal["auto", "manual", "none"] = "auto"

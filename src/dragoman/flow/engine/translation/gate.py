@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from dragoman.kernel import metrics
 from dragoman.kernel.clock import Clock, SystemClock
 
 _BURST_SHARE = 1 / 6  # of a minute's tokens may go at once
@@ -130,12 +131,15 @@ class Gate:
         self, caller: Caller, tokens: int = 0, wanted: Callable[[], bool] = lambda: True
     ) -> AsyncIterator[bool]:
         """Wait for a place and keep it. False, without a place, once nothing is to begin (`wanted`)."""
-        placed = await self._enter(caller, tokens, wanted)
+        began = self._clock.monotonic()
+        if not await self._enter(caller, tokens, wanted):
+            yield False
+            return
         try:
-            yield placed
+            with metrics.calling(self._clock.monotonic() - began):
+                yield True
         finally:
-            if placed:
-                self._leave(caller)
+            self._leave(caller)
 
     async def _enter(self, caller: Caller, tokens: int, wanted: Callable[[], bool]) -> bool:
         waiting = _Waiting(caller, tokens, wanted, asyncio.get_running_loop().create_future())
