@@ -22,7 +22,12 @@ from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import DragomanError, LeaseLost, SourceError
 from dragoman.kernel.identity import sha256
 from dragoman.kernel.journal import logger
-from dragoman.kernel.limits import PUBLISH_LOOK_STEPS, PUBLISH_STEP_SECONDS, STEP_SECONDS
+from dragoman.kernel.limits import (
+    PUBLISH_BATCH_BOUNDS,
+    PUBLISH_LOOK_STEPS,
+    PUBLISH_STEP_SECONDS,
+    STEP_SECONDS,
+)
 from dragoman.kernel.offload import Offload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import Format, Lease, LeaseKeeper, Source
@@ -46,6 +51,8 @@ from dragoman.store.database import Database
 _log = logger(__name__)
 
 DEFAULT_PACE = Pace()
+
+_SOURCES_KEPT = 2 * PUBLISH_BATCH_BOUNDS[1]
 
 Place = tuple[str, str]
 """Root and target."""
@@ -248,6 +255,7 @@ class Placing:
     def __init__(self, source_of: Callable[[Mapping[str, Any]], Source], formats: Sequence[Format]) -> None:
         self._source_of = source_of
         self._formats = formats
+        self._sources: dict[tuple[str, int], Source] = {}
 
     def order(self, command: Command, step: Step, material: Material) -> Order | Ending:
         """Read source and target again and render what still belongs there.
@@ -256,7 +264,7 @@ class Placing:
         others go on.
         """
         try:
-            return self._order(command, step, material, self._source_of(command.settings))
+            return self._order(command, step, material, self._source(command))
         except SourceError as error:
             return Ending("wait", code=error.code, message=error.message)
         except DragomanError as error:
@@ -265,6 +273,15 @@ class Placing:
             _log.exception("document failed", intent=step.planned.intent_id)
             said = f"{step.planned.target}: {type(error).__name__} while it was rendered"
             return Ending("conflict", code="internal_error", message=said)
+
+    def _source(self, command: Command) -> Source:
+        """One a delivery, so that a folder is looked through once and not at every step."""
+        source = self._sources.get(key := (command.id, command.fence))
+        if source is None:
+            if len(self._sources) >= _SOURCES_KEPT:
+                self._sources.clear()
+            source = self._sources[key] = self._source_of(command.settings)
+        return source
 
     def _order(self, command: Command, step: Step, material: Material, source: Source) -> Order | Ending:
         planned, snapshot = step.planned, material.snapshot
