@@ -17,7 +17,6 @@ from dragoman.kernel.clock import MICROSECONDS, SystemClock
 from dragoman.kernel.identity import SystemChance, key_hash
 from dragoman.kernel.limits import ITEMS_PER_SUBMISSION, PLAN_INTENTS_MAX, SHARD_INTENTS
 from dragoman.store.database import Database
-from dragoman.store.engines import engine_of
 from dragoman.store.rows import executions, field_sums, shards
 from dragoman.store.schema import engine, publishing, site
 from dragoman.store.transaction import Tx
@@ -33,44 +32,43 @@ _Rows = dict[sa.Table, list[dict[str, Any]]]
 
 def seed(url: str, intents: int) -> str:
     """A manifest of so many intents, all expanded, and all that belongs to them; gives its id."""
+    return asyncio.run(_seeded(url, intents))
+
+
+async def _seeded(url: str, intents: int) -> str:
     chance, now = SystemChance(), SystemClock().now()
     manifest_id, project_id = chance.new_id(), chance.new_id()
-    connected = engine_of(url)
-    for page in _pages(intents):
-        rows: _Rows = (
-            {} if page.start else {site.manifests: [_manifest(manifest_id, project_id, intents, now)]}
-        )
-        rows[site.intents] = [
-            _intent(chance, manifest_id, project_id, ordinal, intents, now) for ordinal in page
-        ]
-        for first in range(0, len(page), ITEMS_PER_SUBMISSION):
-            _work(rows, chance, manifest_id, rows[site.intents][first : first + ITEMS_PER_SUBMISSION], now)
-        done = [row for row in rows[site.intents] if row["state"] == "completed"]
-        last = page.stop >= intents * _ENDED
-        for first in range(0, len(done), PLAN_INTENTS_MAX):
-            runs = last and first >= len(done) - _RUNNING * PLAN_INTENTS_MAX
-            _publication(rows, chance, manifest_id, done[first : first + PLAN_INTENTS_MAX], now, runs)
-        with connected.begin() as connection:
-            for table, listed in rows.items():
-                connection.execute(sa.insert(table), listed)
-    connected.dispose()
-    asyncio.run(_summed(url, manifest_id, intents))
+    database = await Database.open(url, clock=SystemClock(), chance=chance)
+    try:
+        for page in _pages(intents):
+            made: _Rows = {site.intents: []}
+            if not page.start:
+                made[site.manifests] = [_manifest(manifest_id, project_id, intents, now)]
+            rows = made[site.intents]
+            rows += [_intent(chance, manifest_id, project_id, ordinal, intents, now) for ordinal in page]
+            for first in range(0, len(rows), ITEMS_PER_SUBMISSION):
+                _work(made, chance, manifest_id, rows[first : first + ITEMS_PER_SUBMISSION], now)
+            done = [row for row in rows if row["state"] == "completed"]
+            last = page.stop >= intents * _ENDED
+            for first in range(0, len(done), PLAN_INTENTS_MAX):
+                runs = last and first >= len(done) - _RUNNING * PLAN_INTENTS_MAX
+                _publication(made, chance, manifest_id, done[first : first + PLAN_INTENTS_MAX], now, runs)
+            await database.run(_put, made)
+            await database.run(_sum_up, manifest_id, page)
+        await database.run(_sum_up_the_rest, manifest_id)
+    finally:
+        await database.close()
     return manifest_id
+
+
+def _put(tx: Tx, made: _Rows) -> None:
+    for table, rows in made.items():
+        tx.insert(table, rows)
 
 
 def _pages(intents: int) -> Iterator[range]:
     for first in range(0, intents, SHARD_INTENTS):
         yield range(first, min(first + SHARD_INTENTS, intents))
-
-
-async def _summed(url: str, manifest_id: str, intents: int) -> None:
-    database = await Database.open(url, clock=SystemClock(), chance=SystemChance())
-    try:
-        for page in _pages(intents):
-            await database.run(_sum_up, manifest_id, page)
-        await database.run(_sum_up_the_rest, manifest_id)
-    finally:
-        await database.close()
 
 
 def _sum_up(tx: Tx, manifest_id: str, ordinals: Sequence[int]) -> None:
