@@ -17,7 +17,8 @@ _END = re.compile(r"(?<=[.!?:])\s+|\n\s*\n")
 
 @lru_cache(maxsize=1)
 def sentences(count: int) -> tuple[str, ...]:
-    """So many different ones, in an order that stays. Numbered copies where the machine has too few."""
+    """So many different ones, in an order that stays. Where the machine has too
+    few, the beginning of one goes on with the end of another."""
     found: dict[str, None] = {}
     for name in ("stdlib", "purelib"):
         for path in sorted(Path(sysconfig.get_paths()[name]).rglob("*.py")):
@@ -26,10 +27,8 @@ def sentences(count: int) -> tuple[str, ...]:
                 break
     listed = list(found)
     random.Random(5).shuffle(listed)
-    rounds = 0
-    while len(listed) < count:
-        rounds += 1
-        listed += [f"{text} {rounds}" for text in list(found)]
+    if len(listed) < count:
+        listed = list(dict.fromkeys([*listed, *_crossed(listed, 2 * (count - len(listed)))]))
     return tuple(listed[:count])
 
 
@@ -56,6 +55,13 @@ def _of(path: Path) -> Iterator[str]:
                     text = " ".join(part.split())
                     if _SHORTEST <= len(text) <= _LONGEST:
                         yield text
+
+
+def _crossed(known: list[str], count: int) -> Iterator[str]:
+    chance = random.Random(6)
+    halves = [(words[: len(words) // 2], words[len(words) // 2 :]) for words in map(str.split, known)]
+    for _ in range(count):
+        yield " ".join([*chance.choice(halves)[0], *chance.choice(halves)[1]])
 
 
 def _edited(text: str, words: list[str], chance: random.Random) -> str:

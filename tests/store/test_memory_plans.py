@@ -34,7 +34,7 @@ def _filled(url: str) -> None:
                 await database.run(remembering.put_terms, scope, place.shelf, terms)
 
     asyncio.run(story())
-    for name in ("memory", "memory_fresh", "memory_segments", "memory_grams", "terms"):
+    for name in ("memory", "memory_fresh", "memory_shelves", "memory_segments", "memory_grams", "terms"):
         analyze(url, getattr(tables, name))
 
 

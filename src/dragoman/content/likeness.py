@@ -17,10 +17,18 @@ from zlib import crc32
 from rapidfuzz import fuzz, process
 
 from dragoman.content.tokens import tokens
-from dragoman.kernel.limits import FUZZY_SCORE_MIN, GRAM_CHARS, GRAM_WINDOW, GRAMS_PER_QUERY
+from dragoman.kernel.limits import (
+    FUZZY_SCORE_MIN,
+    GRAM_CHARS,
+    GRAM_CHARS_WIDE,
+    GRAM_WINDOW,
+    GRAMS_PER_QUERY,
+)
 from dragoman.model.documents import Syntax
 from dragoman.model.memories import Segment
 
+_NARROW, _WIDE = 2 * GRAM_CHARS, 2 * GRAM_CHARS_WIDE
+_WIDE_FROM = 0x2E  # the upper half of the first UTF-16 unit of East Asian scripts, and of what is behind
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f'’]\d+)*")
 
 
@@ -46,16 +54,22 @@ def segments(sources: Sequence[tuple[str, str]]) -> list[Segment]:
 
 def segment_of(source_hash: str) -> int:
     """The number under which a source text is indexed: the head of its hash."""
-    return int(source_hash[:12], 16)
+    return int(source_hash[:10], 16)
 
 
 def grams(text: str) -> list[int]:
-    """The sample of a text's grams, in order of their place; each once."""
-    spread = f" {' '.join(text.casefold().split())} "
-    count = max(1, len(spread) - GRAM_CHARS + 1)
-    sums = [crc32(spread[at : at + GRAM_CHARS].encode("utf-8", "replace")) for at in range(count)]
-    last = max(1, count - GRAM_WINDOW + 1)
-    return list(dict.fromkeys([min(sums[at : at + GRAM_WINDOW]) for at in range(last)]))
+    """The sample of a text's grams, in order of their place; each once.
+
+    A gram is shorter where it begins with a character of East Asia, where a word has one or two of them.
+    """
+    spread = f" {' '.join(text.casefold().split())} ".encode("utf-16-le", "replace")
+    last = max(2, len(spread) - _NARROW + 2)
+    sums = [
+        crc32(spread[at : at + (_WIDE if spread[at + 1] >= _WIDE_FROM else _NARROW)])
+        for at in range(0, last, 2)
+    ]
+    windows = zip(*(sums[at:] for at in range(GRAM_WINDOW)), strict=False)
+    return list(dict.fromkeys(map(min, windows))) or [min(sums)]
 
 
 def asked_grams(text: str) -> list[int]:

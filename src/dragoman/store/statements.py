@@ -131,6 +131,22 @@ class Prepared:
             parameters[place] = process(parameters[place])
         return Bound(text.sql, text.names, parameters)
 
+    def bind_many(self, rows: Sequence[Values]) -> tuple[str, list[str], list[list[Any]]]:
+        """SQL, the names of its parameters, and these for every row; all rows name the same columns."""
+        first = self.bind(None, rows[0])
+        if self._lists or self._fixed or self._places:
+            return first.sql, first.names, [self.bind(None, row).parameters for row in rows]
+        processes = self._texts[()].processes
+        told = []
+        for row in rows:
+            if len(row) != len(self._names):
+                self.bind(None, row)  # says which names are wrong
+            parameters = [row[name] for name in first.names]
+            for place, process in processes:
+                parameters[place] = process(parameters[place])
+            told.append(parameters)
+        return first.sql, first.names, told
+
     def _expand(self, lengths: tuple[int, ...], given: Values) -> _Text:
         """The text for lists of these lengths, made once."""
         state = self._compiled.construct_expanded_state(given)
@@ -165,8 +181,7 @@ class Compilations:
         columns = sorted(rows[0])
         key = statement._generate_cache_key().key, *columns
         prepared = self._kept.get(key) or self._keep(key, Prepared(statement, None, self._dialect, columns))
-        bound = [prepared.bind(None, row) for row in rows]
-        return bound[0].sql, bound[0].names, [parameters for _, _, parameters in bound]
+        return prepared.bind_many(rows)
 
     def _keep(self, key: Any, prepared: Prepared) -> Prepared:
         """Remember a compilation; too many shapes and all are forgotten: the common ones come back."""

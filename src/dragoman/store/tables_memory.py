@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from dragoman.kernel.limits import LOCALE_CHARS_MAX, STYLE_CHARS_MAX, TERM_CHARS_MAX
 from dragoman.store.columns import flag, required, stamps, word
-from dragoman.store.portable import Count, Hash, Id, Instant, LongText, Word, table
+from dragoman.store.portable import Bytes, Count, Hash, Id, Instant, LongText, Word, table
 
 
 def memory_tables(metadata: sa.MetaData) -> dict[str, sa.Table]:
@@ -80,14 +80,20 @@ def _search(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("source", LongText),
             clustered=True,
         ),
-        "memory_grams": table(  # which texts hold a gram; `chars` is their length, so that a band is a range
+        "memory_shelves": table(  # who indexes holds this row; `texts` says which run is open
+            "memory_shelves",
+            metadata,
+            *_scope(),
+            required("texts", Count),
+            clustered=True,
+        ),
+        "memory_grams": table(  # which texts hold a gram, many to a row (`postings.py`)
             "memory_grams",
             metadata,
             *_scope(),
-            sa.Column("gram", Count, primary_key=True, autoincrement=False),
-            sa.Column("chars", Count, primary_key=True, autoincrement=False),
-            sa.Column("segment", Count, primary_key=True, autoincrement=False),
-            clustered=True,
+            sa.Column("bucket", Count, primary_key=True, autoincrement=False),
+            sa.Column("run", Count, primary_key=True, autoincrement=False),
+            required("postings", Bytes),
         ),
     }
 

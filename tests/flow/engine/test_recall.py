@@ -203,7 +203,8 @@ async def test_a_text_that_is_alike_fills_a_field_where_the_project_says_so(data
 
 
 def _forget(tx: Tx) -> None:
-    for table in (tables.memory, tables.memory_fresh, tables.memory_segments, tables.memory_grams):
+    names = ("memory", "memory_fresh", "memory_shelves", "memory_segments", "memory_grams")
+    for table in [getattr(tables, name) for name in names]:
         tx.touched(sa.delete(table))
 
 

@@ -77,7 +77,8 @@ async def test_a_memory_comes_back_from_its_file_as_it_was(database_url: str, ki
 
 
 def _empty(tx: Tx) -> None:
-    for table in (tables.memory, tables.memory_fresh, tables.memory_segments, tables.memory_grams):
+    names = ("memory", "memory_fresh", "memory_shelves", "memory_segments", "memory_grams")
+    for table in [getattr(tables, name) for name in names]:
         tx.touched(sa.delete(table))
 
 

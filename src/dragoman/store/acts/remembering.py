@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman.kernel.limits import TERMS_PER_LOCALE
+from dragoman.kernel.limits import FUZZY_GROUP, TERMS_PER_LOCALE
 from dragoman.model.memories import Known, Library, Manner, Place, Query, Remembered, Segment, Shelf, Term
 from dragoman.model.scopes import Workspace
 from dragoman.store.rows import memory, segments, terms
@@ -19,7 +19,10 @@ def recall(tx: Tx, scope: Workspace, place: Place, source_hashes: Sequence[str])
 
 def look_alike(tx: Tx, scope: Workspace, shelf: Shelf, queries: Sequence[Query]) -> dict[int, dict[str, str]]:
     """Query → the texts that may be like it (source hash → text), for one page of queries."""
-    return {query.key: segments.candidates(tx, scope.id, shelf, query) for query in queries}
+    found: dict[int, dict[str, str]] = {}
+    for start in range(0, len(queries), FUZZY_GROUP):
+        found |= segments.candidates(tx, scope.id, shelf, queries[start : start + FUZZY_GROUP])
+    return found
 
 
 def unindexed(tx: Tx, scope: Workspace, shelf: Shelf, limit: int) -> list[tuple[str, str]]:

@@ -81,7 +81,7 @@ class Recall:
     async def _index(self, work: JobWork) -> None:
         """Make findable what was remembered since somebody last searched; a bounded part of it."""
         scope, shelf = Workspace(work.job.workspace), work.shelf
-        for _ in range(INDEX_PER_JOB // INDEX_PAGE):
+        for _ in range(max(1, INDEX_PER_JOB // INDEX_PAGE)):
             fresh = await self._database.read(remembering.unindexed, scope, shelf, INDEX_PAGE)
             if fresh:
                 segments = await self._offload.call(likeness.segments, fresh)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from dragoman.store.migrations import steps
-from dragoman.store.portable import Count, Flag, Hash, Id, Instant, LongText, Word
+from dragoman.store.portable import Bytes, Count, Flag, Hash, Id, Instant, LongText, Word
 
 revision = "0002"
 down_revision = "0001"
@@ -364,19 +364,12 @@ def _memory_grams() -> None:
         sa.Column("workspace", Word(64), nullable=False),
         sa.Column("project", Word(128), nullable=False),
         sa.Column("source_locale", Word(64), nullable=False),
-        sa.Column("gram", Count, nullable=False, autoincrement=False),
-        sa.Column("chars", Count, nullable=False, autoincrement=False),
-        sa.Column("segment", Count, nullable=False, autoincrement=False),
+        sa.Column("bucket", Count, nullable=False, autoincrement=False),
+        sa.Column("run", Count, nullable=False, autoincrement=False),
+        sa.Column("postings", Bytes, nullable=False),
         sa.PrimaryKeyConstraint(
-            "workspace",
-            "project",
-            "source_locale",
-            "gram",
-            "chars",
-            "segment",
-            name=steps.f("pk_memory_grams"),
+            "workspace", "project", "source_locale", "bucket", "run", name=steps.f("pk_memory_grams")
         ),
-        clustered=True,
     )
 
 

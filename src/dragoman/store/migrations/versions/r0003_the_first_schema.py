@@ -1,4 +1,4 @@
-"""The first schema: outbox to snapshots."""
+"""The first schema: memory_shelves to snapshots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: outbox to snapshots."""
+    """The first schema: memory_shelves to snapshots."""
+    _memory_shelves()
     _outbox()
     _pauses()
     _plan_steps()
@@ -29,6 +30,18 @@ def upgrade() -> None:
     _runs()
     _shards()
     _snapshots()
+
+
+def _memory_shelves() -> None:
+    steps.create_table(
+        "memory_shelves",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("source_locale", Word(64), nullable=False),
+        sa.Column("texts", Count, nullable=False),
+        sa.PrimaryKeyConstraint("workspace", "project", "source_locale", name=steps.f("pk_memory_shelves")),
+        clustered=True,
+    )
 
 
 def _outbox() -> None:
