@@ -1,4 +1,4 @@
-"""The first schema: memory_shelves to snapshots."""
+"""The first schema: memory_shelves to shards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: memory_shelves to snapshots."""
+    """The first schema: memory_shelves to shards."""
     _memory_shelves()
     _outbox()
     _pauses()
@@ -29,7 +29,6 @@ def upgrade() -> None:
     _results()
     _runs()
     _shards()
-    _snapshots()
 
 
 def _memory_shelves() -> None:
@@ -381,20 +380,3 @@ def _shards() -> None:
     )
     steps.create_index("ix_shards_prepare", "shards", ["prepare_due_at", "manifest_id", "shard"])
     steps.create_index("ix_shards_submit", "shards", ["submit_due_at", "manifest_id", "shard"])
-
-
-def _snapshots() -> None:
-    steps.create_table(
-        "snapshots",
-        sa.Column("step_key", Word(191), nullable=False),
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("target", Word(512), nullable=False),
-        sa.Column("existed", Flag(), nullable=False, server_default="0"),
-        sa.Column("body", Bytes),
-        sa.Column("written_fingerprint", Hash, nullable=False),
-        sa.Column("written", LongText, nullable=False),
-        sa.Column("entries", LongText),
-        sa.Column("created_at", Instant, nullable=False),
-        sa.CheckConstraint("existed IN (0, 1)", name=steps.f("ck_snapshots_existed_flag")),
-        sa.PrimaryKeyConstraint("step_key", name=steps.f("pk_snapshots")),
-    )

@@ -1,4 +1,4 @@
-"""The first schema: submission_intents to workspaces."""
+"""The first schema: snapshots to workspaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: submission_intents to workspaces."""
+    """The first schema: snapshots to workspaces."""
+    _snapshots()
     _submission_intents()
     _submissions()
     _terms()
@@ -23,6 +24,23 @@ def upgrade() -> None:
     _usage_sums()
     _workers()
     _workspaces()
+
+
+def _snapshots() -> None:
+    steps.create_table(
+        "snapshots",
+        sa.Column("step_key", Word(191), nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("target", Word(512), nullable=False),
+        sa.Column("existed", Flag(), nullable=False, server_default="0"),
+        sa.Column("body", Bytes),
+        sa.Column("written_fingerprint", Hash, nullable=False),
+        sa.Column("written", LongText, nullable=False),
+        sa.Column("entries", LongText),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.CheckConstraint("existed IN (0, 1)", name=steps.f("ck_snapshots_existed_flag")),
+        sa.PrimaryKeyConstraint("step_key", name=steps.f("pk_snapshots")),
+    )
 
 
 def _submission_intents() -> None:
