@@ -5,7 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 
-from bench import admission, catalogues, command_line, fairness, memory, saturation, status, whole_path
+from bench import (
+    admission,
+    catalogues,
+    command_line,
+    fairness,
+    growth,
+    memory,
+    saturation,
+    status,
+    whole_path,
+)
 from bench.measures import Table, machine, weather
 
 BENCHES: Mapping[str, Callable[[int, float], list[Table]]] = {
@@ -17,6 +27,7 @@ BENCHES: Mapping[str, Callable[[int, float], list[Table]]] = {
     "catalogues": catalogues.bench,
     "memory": memory.bench,
     "status": status.bench,
+    "growth": growth.bench,
 }
 
 

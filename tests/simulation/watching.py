@@ -80,7 +80,9 @@ _NOT_ONE_NEWEST = """
 """
 _USED = """
     SELECT workspace, client_job_id, sum(tokens), sum(microusd), sum(wasted_tokens), sum(wasted_microusd)
-    FROM usage_sums GROUP BY 1, 2 EXCEPT
+    FROM usage_sums GROUP BY 1, 2
+"""
+_BOOKED = """
     SELECT workspace, client_job_id, sum(total_tokens * (1 - wasted)), sum(microusd * (1 - wasted)),
     sum(total_tokens * wasted), sum(microusd * wasted) FROM ai_usage GROUP BY 1, 2
 """
@@ -244,8 +246,13 @@ def _publications(database: Database) -> Iterator[str]:
 
 
 def _used(database: Database) -> Iterator[str]:
-    for workspace, client_job, *stored in database.all(_USED):
-        yield f"client job {client_job} of {workspace} has used {stored}, its bookings say otherwise"
+    stored, booked = (
+        {(workspace, client_job): sums for workspace, client_job, *sums in database.all(asked)}
+        for asked in (_USED, _BOOKED)
+    )
+    for key in sorted(stored.keys() | booked.keys()):
+        if stored.get(key) != booked.get(key):
+            yield f"client job {key} has used {stored.get(key)}, its bookings say {booked.get(key)}"
 
 
 _CHECKS: tuple[Callable[[Database], Iterator[str]], ...] = (
