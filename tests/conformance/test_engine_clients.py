@@ -97,7 +97,7 @@ async def http(engine: Engine) -> AsyncIterator[EngineClient]:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     port = runner.addresses[0][1]
     client = HttpEngine(
-        f"http://127.0.0.1:{port}/", token=lambda: "t-1", callback_secret=lambda: "the callback secret"
+        f"http://127.0.0.1:{port}/", token=lambda: "t-1", callback_secrets=lambda: ["the callback secret"]
     )
     try:
         yield client
@@ -212,7 +212,7 @@ def test_secrets_are_read_at_send_time_and_travel_in_headers_only() -> None:
             assert headers[CALLBACK_SECRET] == "the callback secret"
             assert headers["Authorization"] == "Bearer t-1"
             assert b"secret" not in b"".join(engine.bodies)
-        unset = HttpEngine("http://127.0.0.1:9", token=lambda: "t", callback_secret=lambda: "")
+        unset = HttpEngine("http://127.0.0.1:9", token=lambda: "t", callback_secrets=list)
         answer = await unset.submit("default", "s-1", b"{}", 5)
         assert (answer.outcome, answer.code) == ("NOT_STARTED", "callback_secret_missing")
 
@@ -221,7 +221,7 @@ def test_secrets_are_read_at_send_time_and_travel_in_headers_only() -> None:
 
 def test_nobody_at_the_engines_door_means_that_nothing_was_sent() -> None:
     async def play() -> None:
-        client = HttpEngine("http://127.0.0.1:9", token=lambda: "t", callback_secret=lambda: "s" * 16)
+        client = HttpEngine("http://127.0.0.1:9", token=lambda: "t", callback_secrets=lambda: ["s" * 16])
         answer = await client.submit("default", "s-1", b"{}", 5)
         assert (answer.outcome, answer.code) == ("NOT_STARTED", "backend_unavailable")
         with pytest.raises(OutsideError):
@@ -243,7 +243,7 @@ def test_an_answer_that_cannot_be_read_is_kept_and_not_believed(told: bytes) -> 
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         address = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        client = HttpEngine(address, token=lambda: "t", callback_secret=lambda: "s" * 16)
+        client = HttpEngine(address, token=lambda: "t", callback_secrets=lambda: ["s" * 16])
         got = await client.submit("default", "s-1", b"{}", 5)
         await client.close()
         await runner.cleanup()

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.content.submissions import Bounds, identity, new_fields, read
+from dragoman.content.submissions import identity, new_fields, read
 from dragoman.kernel.errors import CallerError
-from dragoman.model.jobs import SubmittedField
+from dragoman.model.jobs import Capacity, SubmittedField
 
 ID = "018f0000-0000-7000-8000-000000000001"
 
@@ -86,6 +86,17 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"options": {"on_unknown": "gamble"}}, "$.options.on_unknown", "invalid_request"),
     ({"options": {"force": "yes"}}, "$.options.force", "invalid_request"),
     ({"options": {"provider": "x"}}, "$.options", "invalid_request"),
+    ({"style": "x" * 2_001}, "$.style", "invalid_request"),
+    ({"glossary": {}}, "$.glossary", "invalid_request"),
+    ({"glossary": [{}]}, "$.glossary[0].source", "invalid_request"),
+    ({"glossary": [{"source": "a", "status": "loved"}]}, "$.glossary[0].status", "invalid_request"),
+    (
+        {"glossary": [{"source": "a", "targetLang": "no"}, {"source": "a", "targetLang": "?"}]},
+        "$.glossary[1].targetLang",
+        "unsupported_locale",
+    ),
+    ({"glossary": [{"source": "a", "caseSensitive": 1}]}, "$.glossary[0].caseSensitive", "invalid_request"),
+    ({"glossary": [{"source": "a"}] * 1_001}, "$.glossary", "invalid_request"),
 ]
 
 
@@ -93,7 +104,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 def test_what_is_wrong_is_refused_at_its_place(changes: dict[str, Any], place: str, code: str) -> None:
     """M-206, M-207, M-223, M-227: the message begins with the place, and the code says what kind it is."""
     with pytest.raises(CallerError) as refused:
-        read(body(**changes), Bounds())
+        read(body(**changes), Capacity())
     assert (refused.value.code, refused.value.place) == (code, place)
     assert place in refused.value.message
 
@@ -101,19 +112,19 @@ def test_what_is_wrong_is_refused_at_its_place(changes: dict[str, Any], place: s
 def test_duplicate_keys_are_refused() -> None:
     """M-226: a key that stands twice names nothing."""
     with pytest.raises(CallerError, match="twice"):
-        read(body().replace(b'"t": "Hello"', b'"t": "Hello", "t": "World"'), Bounds())
+        read(body().replace(b'"t": "Hello"', b'"t": "Hello", "t": "World"'), Capacity())
 
 
 @pytest.mark.parametrize(
     "bounds, changes",
     [
-        (Bounds(items_max=1), {"items": item() + item(ref="b")}),
-        (Bounds(body_bytes_max=100), {}),
-        (Bounds(fields_per_item_max=1), {"items": item(fields={"a": "x", "b": "y"})}),
-        (Bounds(field_chars_max=4), {}),
+        (Capacity(items_max=1), {"items": item() + item(ref="b")}),
+        (Capacity(body_bytes_max=100), {}),
+        (Capacity(fields_per_item_max=1), {"items": item(fields={"a": "x", "b": "y"})}),
+        (Capacity(field_chars_max=4), {}),
     ],
 )
-def test_what_is_too_large_is_refused_by_name(bounds: Bounds, changes: dict[str, Any]) -> None:
+def test_what_is_too_large_is_refused_by_name(bounds: Capacity, changes: dict[str, Any]) -> None:
     """M-228: over a capacity the request is refused, and the number is told."""
     with pytest.raises(CallerError) as refused:
         read(body(**changes), bounds)
@@ -122,12 +133,12 @@ def test_what_is_too_large_is_refused_by_name(bounds: Bounds, changes: dict[str,
 
 def test_control_characters_do_not_count() -> None:
     """M-228: characters are counted after sanitizing."""
-    read(body(items=field("\x01\x02abcd")), Bounds(field_chars_max=4))
+    read(body(items=field("\x01\x02abcd")), Capacity(field_chars_max=4))
 
 
 def test_aliases_become_fields() -> None:
     """M-222: `title`, `excerpt` and `content` beside `fields` are accepted as fields of that name."""
-    submission, _ = read(body(items=item(title="T", content="C", fields={"x": "X"})), Bounds())
+    submission, _ = read(body(items=item(title="T", content="C", fields={"x": "X"})), Capacity())
     assert {field.wire_key: field.value for field in submission.items[0].fields} == {
         "title": "T",
         "content": "C",
@@ -137,21 +148,21 @@ def test_aliases_become_fields() -> None:
 
 def test_options_have_defaults_and_are_bounded_by_settings() -> None:
     """J-015, J-016, GJ-12."""
-    submission, _ = read(body(), Bounds(batch_size_max=5, concurrency_max=2))
+    submission, _ = read(body(), Capacity(batch_size_max=5, concurrency_max=2))
     assert (submission.options.batch_size, submission.options.concurrency) == (5, 2)
-    submission, _ = read(body(), Bounds())
+    submission, _ = read(body(), Capacity())
     assert (submission.options.batch_size, submission.options.concurrency) == (20, 5)
 
 
 def test_locales_are_canonical_inside() -> None:
     """One spelling, whatever the caller's."""
-    submission, _ = read(body(sourceLang="EN", items=item(targetLang="pt_br")), Bounds())
+    submission, _ = read(body(sourceLang="EN", items=item(targetLang="pt_br")), Capacity())
     assert (submission.source_locale, submission.items[0].target_locale) == ("en", "pt-BR")
 
 
 def test_the_format_alias_is_the_syntax() -> None:
     """A field's `format` is another spelling of its `syntax`."""
-    submission, _ = read(body(items=field({"text": "%s", "format": "printf"})), Bounds())
+    submission, _ = read(body(items=field({"text": "%s", "format": "printf"})), Capacity())
     assert submission.items[0].fields[0].syntax == "printf"
 
 
@@ -165,7 +176,7 @@ def test_blank_and_coded_texts_pass_through_and_repeats_are_found() -> None:
         "e": "42",
         "f": {"text": "Hello", "context": "x"},
     }
-    submission, _ = read(body(items=item(fields=fields) + item(ref="b", targetLang="de")), Bounds())
+    submission, _ = read(body(items=item(fields=fields) + item(ref="b", targetLang="de")), Capacity())
     found = new_fields(submission)
     assert [field.passes for field in found] == [False, True, False, True, True, False, False]
     assert [field.repeat_of for field in found] == [None, None, 0, None, None, None, None]
@@ -175,7 +186,7 @@ def test_blank_and_coded_texts_pass_through_and_repeats_are_found() -> None:
 def test_a_plural_that_passes_through_has_the_forms_of_its_target() -> None:
     """Nothing to translate, and still the categories that the target needs."""
     plural = {"plural": {"one": "1", "other": "2"}}
-    submission, _ = read(body(items=item(targetLang="pl", fields={"n": plural})), Bounds())
+    submission, _ = read(body(items=item(targetLang="pl", fields={"n": plural})), Capacity())
     [field] = new_fields(submission)
     assert field.passes
     assert field.result == {"one": "1", "few": "2", "many": "2", "other": "2"}
@@ -200,5 +211,5 @@ def test_equal_texts_and_only_these_have_one_identity(one: str, other: str) -> N
 )
 def test_every_text_that_json_can_hold_is_let_through_as_it_is(texts: dict[str, str]) -> None:
     """Byte for byte: nothing is trimmed, normalized or escaped at the door."""
-    submission, _ = read(body(items=item(fields=texts)), Bounds())
+    submission, _ = read(body(items=item(fields=texts)), Capacity())
     assert {field.wire_key: field.value for field in submission.items[0].fields} == texts

@@ -16,15 +16,22 @@ class CaptureEngine:
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self.marks: list[str] = []
         self.jobs: dict[str, str] = {}
         self.weather: list[Answer] = []
         self.controls: list[tuple[str, dict[str, Any]]] = []
         self.views: dict[str, dict[str, Any]] = {}
 
     async def submit(
-        self, workspace: str, submission_id: str, body: bytes, deadline_seconds: float
+        self,
+        workspace: str,
+        submission_id: str,
+        body: bytes,
+        deadline_seconds: float,
+        secret_mark: str = "",
     ) -> Answer:
         self.bodies.append(body)
+        self.marks.append(secret_mark)
         created = submission_id not in self.jobs
         job_id = self.jobs.setdefault(submission_id, f"job-{len(self.jobs) + 1}")
         if self.weather:

@@ -13,7 +13,7 @@ class MemorySource:
     """Documents by reference; targets by (reference, locale). `foreign` documents may not be edited.
 
     What has a folder is of the collection of that name, the rest are globals. `trouble` is raised by the next
-    listings, one each; every page says that `nameless` documents have no id.
+    listings, `away` by the next readings, one each; every page says that `nameless` documents have no id.
     """
 
     def __init__(self, documents: Mapping[str, bytes]) -> None:
@@ -22,6 +22,7 @@ class MemorySource:
         self.foreign: set[str] = set()
         self.asked: Counter[str] = Counter()
         self.trouble: list[Exception] = []
+        self.away: list[Exception] = []
         self.nameless = 0
 
     def contents(self) -> Contents:
@@ -56,6 +57,8 @@ class MemorySource:
 
     def read(self, ref: str) -> bytes:
         self.asked["read"] += 1
+        if self.away:
+            raise self.away.pop(0)
         return self.documents[ref]
 
     def read_target(self, ref: str, locale: str) -> bytes | None:

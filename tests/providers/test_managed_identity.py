@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any, ClassVar
-from urllib.parse import parse_qs, urlsplit
+from typing import Any
 
 import pytest
 
@@ -22,6 +18,7 @@ from dragoman.providers.hosted import KeyReader
 from dragoman.providers.managed_identity import SCOPE, IdentityTokens, managed_identity
 from dragoman.providers.vendors import AZURE_BY_IDENTITY
 from tests.doubles.chat_server import ChatServer, Script
+from tests.doubles.token_service import TokenService, serving_tokens
 from tests.providers.calls import NOWHERE, QUESTION
 
 HOUR_SECONDS = 3_600
@@ -112,47 +109,14 @@ def test_without_a_token_nothing_is_sent_and_it_is_tried_again() -> None:
     assert (answer.outcome, answer.code) == ("NOT_STARTED", "PROVIDER_NOT_REACHED")
 
 
-class _TokenService(BaseHTTPRequestHandler):
-    """The endpoint that App Service gives to a process, as it is documented: version 2019-08-01."""
-
-    asked: ClassVar[list[dict[str, Any]]] = []
-
-    def do_GET(self) -> None:
-        query = {name: value[0] for name, value in parse_qs(urlsplit(self.path).query).items()}
-        self.asked.append({**query, "secret": self.headers.get("X-IDENTITY-HEADER")})
-        lives_until = SystemClock().now() // MICROSECONDS + 86_400
-        said = {
-            "access_token": "token-of-the-machine",
-            "expires_on": str(lives_until),
-            "resource": query.get("resource"),
-            "token_type": "Bearer",
-        }
-        body = json.dumps(said).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None: ...
-
-
 @pytest.fixture
-def token_service(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    pytest.importorskip("azure.identity", reason="the extra azure is not installed")
-    _TokenService.asked.clear()
-    with HTTPServer(("127.0.0.1", 0), _TokenService) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        monkeypatch.setenv("IDENTITY_ENDPOINT", f"http://127.0.0.1:{server.server_port}/msi/token")
-        monkeypatch.setenv("IDENTITY_HEADER", "the-header")
-        yield _TokenService.asked
-        server.shutdown()
-        thread.join()
+def token_service(monkeypatch: pytest.MonkeyPatch) -> Iterator[TokenService]:
+    with serving_tokens(monkeypatch) as service:
+        yield service
 
 
 def test_the_real_library_asks_for_azures_scope_and_its_token_goes_into_the_header(
-    token_service: list[dict[str, Any]],
+    token_service: TokenService,
 ) -> None:
     """[J-059, J-060, J-093] A user-assigned identity, asked once for two calls; its token is in no answer."""
 
@@ -168,6 +132,6 @@ def test_the_real_library_asks_for_azures_scope_and_its_token_goes_into_the_head
                 assert "api-key" not in seen.headers
 
     asyncio.run(run())
-    [asked] = token_service
+    [asked] = token_service.asked
     assert asked["resource"] == "https://cognitiveservices.azure.com"
     assert asked["client_id"] == "client-7"

@@ -68,6 +68,7 @@ def problems(
     `sent` is what the vendor took, `heard` what it answered to processes that had no excuse to forget it.
     """
     yield from _ends(database)
+    yield from _histories(database)
     yield from _events(database)
     yield from _publication(database, setting)
     yield from _ledger(database, setting, sent, heard)
@@ -101,6 +102,21 @@ def _ends(database: Database) -> Iterator[str]:
         yield f"intent {intent} ended {times} times in generation {generation}"
     for manifest in database.all("SELECT id FROM manifests WHERE phase != 'ended'"):
         yield f"manifest {manifest} has not ended"
+
+
+def _histories(database: Database) -> Iterator[str]:
+    """The moves on record of each intent lead, without a gap, from its beginning to where it stands."""
+    standing: dict[str, str] = dict(database.all("SELECT id, state FROM intents"))
+    told = dict.fromkeys(standing, INTENT.initial)
+    for intent, event, before, after in database.all(
+        "SELECT subject, action, before, after FROM history WHERE kind = 'intent' ORDER BY rowid"
+    ):
+        if told.get(intent) != before or INTENT.next(before, event) != after:
+            yield f"intent {intent} was {told.get(intent)}, and {event} leads from {before} to {after}"
+        told[intent] = after
+    for intent, state in standing.items():
+        if told[intent] != state:
+            yield f"intent {intent} is {state}, and its history ends at {told[intent]}"
 
 
 def _events(database: Database) -> Iterator[str]:

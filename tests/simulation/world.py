@@ -24,7 +24,7 @@ from dragoman.store import database as store
 from dragoman.store.writer import Call, Tally
 from dragoman.wiring import rounds
 from dragoman.wiring.services import Services, assemble
-from dragoman.wiring.settings import Settings
+from dragoman.wiring.settings import Settings, SubmissionSettings
 from dragoman.workers import Loop, free_vanished
 from tests.simulation import queueing, verdict
 from tests.simulation.bounds import bounded
@@ -484,6 +484,7 @@ def _settings(setting: Setting, folder: Path) -> Settings:
         workspace=CALLER.workspace,
         prepare_per_step=2 if small else 100,
         submit_per_step=1 if small else 4,
+        submissions=SubmissionSettings(items=2) if small else SubmissionSettings(),
         state_folder=folder / ".dragoman",
         root=folder,
         provider="vendor",

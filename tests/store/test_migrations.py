@@ -18,6 +18,7 @@ from dragoman.store.engines import engine_of
 from dragoman.store.migrate import current, differences, migrate, prepare
 from dragoman.store.migrations import generate
 from dragoman.store.revisions import head, standing
+from dragoman.store.servers import Options
 from tests.doubles.databases import make_schema
 
 
@@ -39,8 +40,8 @@ def killed_after(statements: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[l
     seen: list[str] = []
     real = engine_of
 
-    def mortal(url: str) -> sa.Engine:
-        engine = real(url)
+    def mortal(url: str, options: Options | None = None) -> sa.Engine:
+        engine = real(url, options)
 
         @sa.event.listens_for(engine, "after_cursor_execute")
         def _count(*event: Any) -> None:
@@ -103,7 +104,7 @@ def test_a_schema_that_is_not_ours_is_told_and_never_stamped(bare_url: str) -> N
     on_jobs = " ON jobs" if "mariadb" in bare_url else ""
     damages = {
         "ALTER TABLE lanes ADD COLUMN extra INTEGER": "extra",
-        "ALTER TABLE manifests DROP COLUMN push_id": "push_id",
+        "ALTER TABLE manifests DROP COLUMN canceled_at": "canceled_at",
         "DROP TABLE snapshots": "snapshots",
         f"DROP INDEX ix_jobs_due{on_jobs}": "ix_jobs_due",
         "CREATE INDEX ix_more ON jobs (created_at)": "ix_more",

@@ -54,6 +54,11 @@ INDOORS: Mapping[str, str] = {"store.rows": "store"}
 ACTS = "store.acts"
 """Where whole transactions stand: only what lies here is run. A read may be put together anywhere."""
 
+APPEND_ONLY = frozenset({"history", "reconciliations"})
+"""Tables whose rows nobody changes, and nobody but `RETENTION` removes."""
+
+RETENTION = "store.acts.retiring"
+
 _HTTP = ("providers", "families", "content.sources", "surfaces.cli")
 
 DOORS: Mapping[str, tuple[str, ...]] = {

@@ -84,7 +84,13 @@ POWERS: list[Plant] = [
     ("surfaces/http/i.py", "import typer", "typer has its door in surfaces.cli"),
 ]
 
+_KEPT = "from dragoman.store.schema import effects as tables\n_HISTORY = tables.history\n"
+
 TRANSACTIONS: list[Plant] = [
+    ("store/rows/a.py", f"{_KEPT}sa.update(tables.history)", "updates rows of history"),
+    ("store/acts/b.py", f"{_KEPT}def f(tx):\n    tx.update(_HISTORY, {{}}, {{}})", "updates rows of history"),
+    ("store/acts/c.py", f"{_KEPT}sa.delete(_HISTORY)", "deletes rows of history"),
+    ("store/acts/retiring.py", f"{_KEPT}sa.update(_HISTORY)", "updates rows of history"),
     ("flow/site/a.py", "async def f(database):\n    await database.run(lambda tx: 1)", "runs a lambda"),
     (
         "wiring.py",

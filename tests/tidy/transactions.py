@@ -1,4 +1,6 @@
-"""Who touches the database: transactions stand in `store/acts`, and each table is filled in one place."""
+"""Who touches the database: transactions stand in `store/acts`, each table is filled in one place, and
+history is never rewritten.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.tidy.rules import ACTS, PACKAGE
+from tests.tidy.rules import ACTS, APPEND_ONLY, PACKAGE, RETENTION
 from tests.tidy.source import Module, dotted, modules, within
 
 _ACTS = f"{PACKAGE}.{ACTS}"
 _DATABASES = frozenset({"database", "_database"})
+_REWRITES = frozenset({"update", "delete", "upsert"})
 
 
 def problems(root: Path) -> list[str]:
@@ -21,6 +24,7 @@ def problems(root: Path) -> list[str]:
     return [
         *(f"{m.full_name}:{line}: {complaint}" for m in outside for line, complaint in _transactions(m)),
         *_filled_twice(house),
+        *(f"{m.full_name}:{line}: {complaint}" for m in house for line, complaint in _rewritten(m)),
     ]
 
 
@@ -84,6 +88,20 @@ def _filled(module: Module) -> Iterator[str]:
         if isinstance(node, ast.Call) and dotted(node.func).endswith("tx.insert") and node.args:
             table = dotted(node.args[0])
             yield constants.get(table, table).rpartition(".")[2]
+
+
+def _rewritten(module: Module) -> Iterator[tuple[int, str]]:
+    """Where a module changes or removes rows of a table to which rows are only added."""
+    constants = _constants(module)
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        *_, method = dotted(node.func).split(".")
+        table = dotted(node.args[0])
+        table = constants.get(table, table).rpartition(".")[2]
+        allowed = method == "delete" and within(module.name, RETENTION)
+        if method in _REWRITES and table in APPEND_ONLY and not allowed:
+            yield node.lineno, f"{method}s rows of {table}, to which rows are only added"
 
 
 def _constants(module: Module) -> Mapping[str, str]:

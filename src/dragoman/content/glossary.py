@@ -58,8 +58,21 @@ class Glossary:
 
     def used(self, text: str) -> Terms:
         """What the terms in a text ask for; the longest first, and a bounded number of them."""
+        found = self._found(text)
+        return Terms(
+            wanted=tuple((term.source, term.target) for term, _ in found if term.status == "preferred"),
+            avoided=tuple((term.source, term.target) for term, _ in found if term.status == "forbidden"),
+            kept=tuple(dict.fromkeys(spelled for term, spelled in found if term.status == "kept")),
+        )
+
+    def entries(self, text: str) -> tuple[Term, ...]:
+        """The entries that stand behind `used`."""
+        return tuple(term for term, _ in self._found(text))
+
+    def _found(self, text: str) -> list[tuple[Term, str]]:
+        """The terms in a text, each as it is spelled there."""
         if not self._by_word:
-            return NO_TERMS
+            return []
         words = dict.fromkeys(word.casefold() for word in _WORD.findall(text))
         found = [
             (term, match[0])
@@ -68,9 +81,4 @@ class Glossary:
             if (match := pattern.search(text)) is not None
         ]
         found.sort(key=lambda one: (-len(one[0].source), one[0].source, one[0].status, one[0].target))
-        del found[TERMS_PER_ITEM:]
-        return Terms(
-            wanted=tuple((term.source, term.target) for term, _ in found if term.status == "preferred"),
-            avoided=tuple((term.source, term.target) for term, _ in found if term.status == "forbidden"),
-            kept=tuple(dict.fromkeys(spelled for term, spelled in found if term.status == "kept")),
-        )
+        return found[:TERMS_PER_ITEM]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, get_args
 
 from dragoman.content import locales, prompting, sameness
@@ -17,9 +17,20 @@ from dragoman.kernel import canonical, limits
 from dragoman.kernel.errors import CallerError
 from dragoman.model import budgets
 from dragoman.model.documents import Syntax, Text
-from dragoman.model.jobs import SPEEDS, Field, JobOptions, NewField, Submission, SubmittedField, SubmittedItem
+from dragoman.model.jobs import (
+    SPEEDS,
+    Capacity,
+    Field,
+    JobOptions,
+    NewField,
+    Submission,
+    SubmittedField,
+    SubmittedItem,
+)
+from dragoman.model.memories import Term, TermStatus
 
 SYNTAXES: frozenset[str] = frozenset(get_args(Syntax))
+TERM_STATUSES: frozenset[str] = frozenset(get_args(TermStatus))
 ON_UNKNOWN = frozenset({"", "resend", "resend:unlimited", "hold"})
 ALIASES = ("title", "excerpt", "content")
 """Texts that older clients send beside `fields` instead of in it."""
@@ -32,32 +43,20 @@ _UNCOUNTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _URL = re.compile(r"https?://[^\s/]+\S*")
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What one submission may hold; settings, within `kernel/limits`."""
-
-    items_max: int = limits.ITEMS_PER_SUBMISSION
-    body_bytes_max: int = limits.SUBMISSION_BYTES_MAX
-    fields_per_item_max: int = limits.FIELDS_PER_ITEM
-    field_chars_max: int = limits.FIELD_CHARS_MAX
-    batch_size_max: int = limits.BATCH_SIZE_MAX
-    concurrency_max: int = limits.CONCURRENCY_MAX
-
-
-def read(body: bytes, bounds: Bounds, *, local: bool = False) -> tuple[Submission, str]:
+def read(body: bytes, capacity: Capacity, *, local: bool = False) -> tuple[Submission, str]:
     """The submission in a body, and the SHA-256 of the body's canonical form.
 
     Raises `LocaleError`, and `CallerError`: invalid_json, invalid_request, invalid_fields, payload_too_large,
     source_is_target. `local` lets a callback into this very process be named.
     """
-    if len(body) > bounds.body_bytes_max:
+    if len(body) > capacity.body_bytes_max:
         raise CallerError(
-            f"$: {len(body)} bytes, and a submission may have {bounds.body_bytes_max}",
+            f"$: {len(body)} bytes, and a submission may have {capacity.body_bytes_max}",
             "payload_too_large",
             "$",
         )
     said = canonical.parse(body)
-    return _Reading(bounds, local).submission(said), canonical.fingerprint(said)
+    return _Reading(capacity, local).submission(said), canonical.fingerprint(said)
 
 
 def new_fields(submission: Submission) -> tuple[NewField, ...]:
@@ -106,8 +105,8 @@ def identity(submitted: SubmittedField) -> tuple[str, str]:
 class _Reading:
     """One body under the reader; every method gets the place of what it reads."""
 
-    def __init__(self, bounds: Bounds, local: bool) -> None:
-        self._bounds = bounds
+    def __init__(self, capacity: Capacity, local: bool) -> None:
+        self._capacity = capacity
         self._local = local
 
     def submission(self, said: Mapping[str, Any]) -> Submission:
@@ -120,6 +119,8 @@ class _Reading:
             "options",
             "callbackUrl",
             "budget",
+            "style",
+            "glossary",
             "items",
         )
         _only(said, known, "$")
@@ -133,6 +134,8 @@ class _Reading:
             items=self._items(said.get("items"), source),
             project=_text(said.get("project") or "", "$.project", 0, 128),
             budget=budgets.read(said["budget"], "$.budget") if "budget" in said else None,
+            style=_text(said.get("style") or "", "$.style", 0, limits.STYLE_CHARS_MAX),
+            terms=_terms(said.get("glossary")),
         )
 
     def _callback_url(self, said: Any) -> str:
@@ -156,13 +159,13 @@ class _Reading:
         force = said.get("force", False)
         if not isinstance(force, bool):
             raise _wrong("$.options.force", "true or false")
-        size = _number(said.get("batch_size"), "$.options.batch_size", 1, self._bounds.batch_size_max)
-        calls = _number(said.get("concurrency"), "$.options.concurrency", 1, self._bounds.concurrency_max)
+        size = _number(said.get("batch_size"), "$.options.batch_size", 1, self._capacity.batch_size_max)
+        calls = _number(said.get("concurrency"), "$.options.concurrency", 1, self._capacity.concurrency_max)
         return JobOptions(
             provider=_text(said.get("provider_config") or "", "$.options.provider_config", 0, 128),
             model=_text(said.get("model") or "", "$.options.model", 0, 191),
-            batch_size=min(limits.BATCH_SIZE, self._bounds.batch_size_max) if size is None else size,
-            concurrency=min(limits.CONCURRENCY, self._bounds.concurrency_max) if calls is None else calls,
+            batch_size=min(limits.BATCH_SIZE, self._capacity.batch_size_max) if size is None else size,
+            concurrency=min(limits.CONCURRENCY, self._capacity.concurrency_max) if calls is None else calls,
             speed=speed,
             tone=_text(said.get("tone") or tone, "$.options.tone", 0, 255),
             on_unknown="" if policy == "resend" else policy,
@@ -173,9 +176,9 @@ class _Reading:
     def _items(self, said: Any, source: str) -> tuple[SubmittedItem, ...]:
         if not isinstance(said, list) or not said:
             raise _wrong("$.items", "a list with at least one item")
-        if len(said) > self._bounds.items_max:
+        if len(said) > self._capacity.items_max:
             raise CallerError(
-                f"$.items: {len(said)} items, and a submission may hold {self._bounds.items_max}",
+                f"$.items: {len(said)} items, and a submission may hold {self._capacity.items_max}",
                 "payload_too_large",
                 "$.items",
             )
@@ -211,9 +214,9 @@ class _Reading:
     def _fields(self, said: Mapping[str, Any], place: str) -> tuple[SubmittedField, ...]:
         if not said:
             raise _wrong(place, "at least one field", "invalid_fields")
-        if len(said) > self._bounds.fields_per_item_max:
+        if len(said) > self._capacity.fields_per_item_max:
             raise CallerError(
-                f"{place}: {len(said)} fields, and an item may have {self._bounds.fields_per_item_max}",
+                f"{place}: {len(said)} fields, and an item may have {self._capacity.fields_per_item_max}",
                 "payload_too_large",
                 place,
             )
@@ -262,14 +265,41 @@ class _Reading:
             raise _wrong(place, "text", "invalid_fields")
         if "\0" in said:
             raise _wrong(place, "text without NUL characters", "invalid_fields")
-        count = len(said) if len(said) <= self._bounds.field_chars_max else len(_UNCOUNTED.sub("", said))
-        if count > self._bounds.field_chars_max:
+        count = len(said) if len(said) <= self._capacity.field_chars_max else len(_UNCOUNTED.sub("", said))
+        if count > self._capacity.field_chars_max:
             raise CallerError(
-                f"{place}: {count} characters, and a text may have {self._bounds.field_chars_max}",
+                f"{place}: {count} characters, and a text may have {self._capacity.field_chars_max}",
                 "payload_too_large",
                 place,
             )
         return said
+
+
+def _terms(said: Any) -> tuple[Term, ...]:
+    if said is None:
+        return ()
+    if not isinstance(said, list) or len(said) > limits.TERMS_PER_SUBMISSION:
+        raise _wrong("$.glossary", f"a list of at most {limits.TERMS_PER_SUBMISSION} terms")
+    return tuple(_term(one, f"$.glossary[{index}]") for index, one in enumerate(said))
+
+
+def _term(said: Any, place: str) -> Term:
+    if not isinstance(said, dict):
+        raise _wrong(place, "an object")
+    _only(said, ("source", "target", "targetLang", "status", "caseSensitive"), place)
+    status, exact = said.get("status", "preferred"), said.get("caseSensitive", False)
+    if status not in TERM_STATUSES:
+        raise _wrong(f"{place}.status", f"one of {', '.join(sorted(TERM_STATUSES))}")
+    if not isinstance(exact, bool):
+        raise _wrong(f"{place}.caseSensitive", "true or false")
+    locale = said.get("targetLang") or ""
+    return Term(
+        source=_text(said.get("source"), f"{place}.source", 1, limits.TERM_CHARS_MAX),
+        target=_text(said.get("target") or "", f"{place}.target", 0, limits.TERM_CHARS_MAX),
+        target_locale=locales.canonical(locale, place=f"{place}.targetLang") if locale else "",
+        status=status,
+        case_sensitive=exact,
+    )
 
 
 def _aliases(said: Mapping[str, Any]) -> dict[str, Any]:

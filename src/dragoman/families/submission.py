@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from dragoman.families.outbound import Exchange, Outbound, retry_after_seconds, unanswered
-from dragoman.kernel import limits
+from dragoman.kernel import limits, signing
 from dragoman.kernel.errors import CODES, DragomanError, OutsideError, sanitize
 from dragoman.model.contracts import EngineClient
 from dragoman.model.effects import Answer, Idempotency, Outgoing
@@ -63,7 +63,10 @@ class Submission:
                 outgoing.workspace, str(client_job_id), outgoing.body, deadline_seconds
             )
         submission_id = str(outgoing.facts["submission_id"])
-        return await self._client.submit(outgoing.workspace, submission_id, outgoing.body, deadline_seconds)
+        mark = str(outgoing.facts.get("secret_mark", ""))
+        return await self._client.submit(
+            outgoing.workspace, submission_id, outgoing.body, deadline_seconds, mark
+        )
 
     async def inquire(self, outgoing: Outgoing, deadline_seconds: float) -> Answer | None:
         """The same bytes again are the question."""
@@ -91,7 +94,12 @@ class LocalEngine:
         self._items = items
 
     async def submit(
-        self, workspace: str, submission_id: str, body: bytes, deadline_seconds: float
+        self,
+        workspace: str,
+        submission_id: str,
+        body: bytes,
+        deadline_seconds: float,
+        secret_mark: str = "",
     ) -> Answer:
         """Create the job, or get the one that stands."""
         return await _answered(self._accept(workspace, body), deadline_seconds)
@@ -119,15 +127,23 @@ class LocalEngine:
 class HttpEngine:
     """The engine across the network. Its address comes from the settings, so any address may be called.
 
-    Without a `callback_secret` its submissions ask for no callbacks.
+    `callback_secrets` gives those that may sign events, the one in force first; without it submissions ask
+    for no callbacks. Where one that a submission was first sent under is gone, nothing is sent, unless
+    `forgets` says that it is gone for good.
     """
 
     def __init__(
-        self, base_url: str, *, token: Callable[[], str], callback_secret: Callable[[], str] | None
+        self,
+        base_url: str,
+        *,
+        token: Callable[[], str],
+        callback_secrets: Callable[[], Sequence[str]] | None,
+        forgets: bool = False,
     ) -> None:
         self._base_url = base_url.rstrip("/")
         self._token = token
-        self._callback_secret = callback_secret
+        self._callback_secrets = callback_secrets
+        self._forgets = forgets
         self._outbound = Outbound(
             allow_private=True,
             answer_bytes_max=limits.ENGINE_ANSWER_BYTES_MAX,
@@ -135,17 +151,39 @@ class HttpEngine:
         )
 
     async def submit(
-        self, workspace: str, submission_id: str, body: bytes, deadline_seconds: float
+        self,
+        workspace: str,
+        submission_id: str,
+        body: bytes,
+        deadline_seconds: float,
+        secret_mark: str = "",
     ) -> Answer:
         """Create the job, or get the one that stands. Where the secret is missing nothing is sent."""
-        secret = "" if self._callback_secret is None else self._callback_secret()
-        if not secret and self._callback_secret is not None:
-            return Answer(
-                "NOT_STARTED", code="callback_secret_missing", message="there is no callback secret to send"
-            )
-        extra = {CALLBACK_SECRET: secret} if secret else {}
+        extra: dict[str, str] = {}
+        if self._callback_secrets is not None:
+            secret = self._secret(self._callback_secrets(), secret_mark)
+            if not secret:
+                told = "the callback secret that this was first sent under is gone"
+                return Answer(
+                    "NOT_STARTED",
+                    code="callback_secret_missing",
+                    message=told if secret_mark else "there is no callback secret to send",
+                )
+            extra = {CALLBACK_SECRET: secret}
         sent = await self._send("POST", "/v1/jobs/bulk-content", deadline_seconds, body, extra)
         return _judged(sent, "job_id")
+
+    def _secret(self, held: Sequence[str], secret_mark: str) -> str:
+        """The one of this mark, or the one in force; '' where it is not there."""
+        in_force = held[0] if held else ""
+        if not secret_mark:
+            return in_force
+        same = (secret for secret in held if signing.mark(secret) == secret_mark)
+        return next(same, in_force if self._forgets else "")
+
+    async def capacity(self, deadline_seconds: float) -> Mapping[str, object]:
+        """What the engine takes in one submission. Raises `OutsideError` where it does not say."""
+        return _view(await self._send("GET", "/v1/engine/capacity", deadline_seconds))
 
     async def control(
         self, workspace: str, client_job_id: str, body: bytes, deadline_seconds: float

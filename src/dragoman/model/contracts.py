@@ -265,10 +265,16 @@ class EngineClient(Protocol):
     """The translating side as the owner's side sees it: in this process, or across the network."""
 
     async def submit(
-        self, workspace: str, submission_id: str, body: bytes, deadline_seconds: float
+        self,
+        workspace: str,
+        submission_id: str,
+        body: bytes,
+        deadline_seconds: float,
+        secret_mark: str = "",
     ) -> Answer:
         """Create the job of a submission, or get the one that stands. Never raises for what the outside did.
 
+        `secret_mark` says under which callback secret it was first sent; '' takes the one in force.
         The body of a SUCCEEDED answer is a JSON object with `job_id, status, submissionId, created`.
         """
         ...

@@ -59,10 +59,12 @@ class DueIntent:
     ordinal: int
     document: str
     locale: str
+    state: str
     generation: int
     generation_attempt_count: int
     attempt_count: int
     actor: str
+    submission_id: str | None = None
     prepared: str | None = None
     source_fingerprint: str | None = None
 
@@ -128,6 +130,17 @@ class SubmissionDraft:
     body: bytes
     fingerprint: str
     links: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sends submissions: an account at an engine, and the callback secret in force.
+
+    `mark` tells that secret from others and tells nobody what it is; '' where there is none.
+    """
+
+    engine: str = "local"
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

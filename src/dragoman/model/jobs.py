@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from dragoman.kernel import limits
 from dragoman.machines.tables import EFFECT
 from dragoman.model.completions import Reply
 from dragoman.model.documents import Syntax, Text
-from dragoman.model.memories import Remembered
+from dragoman.model.memories import Remembered, Term
 
 Purpose = Literal["first", "repair", "alone", "split", "bisect"]
 Via = Literal["memory", "ai", "passed"]
@@ -18,6 +19,18 @@ SLOW_DOWN = frozenset({"PROVIDER_RATE_LIMITED", "PROVIDER_SPEND_LIMIT"})
 Status = Literal["completed", "failed", "canceled"]
 SPEEDS = ("standard", "batch")
 """How soon answers are wanted: at once, or within a day through the provider's batches at their price."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What one submission may hold, by settings within `kernel/limits`; a far engine tells its own."""
+
+    items_max: int = limits.ITEMS_PER_SUBMISSION
+    body_bytes_max: int = limits.SUBMISSION_BYTES_MAX
+    fields_per_item_max: int = limits.FIELDS_PER_ITEM
+    field_chars_max: int = limits.FIELD_CHARS_MAX
+    batch_size_max: int = limits.BATCH_SIZE_MAX
+    concurrency_max: int = limits.CONCURRENCY_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +82,9 @@ class Submission:
     project: str = ""
     budget: tuple[int | None, int | None] | None = None
     """(tokens, micro-USD) that all jobs of the client job may cost, until a control says otherwise."""
+    style: str = ""
+    terms: tuple[Term, ...] = ()
+    """What a site that the engine shares no database with asks its translations to keep to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,23 +14,33 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
 from dragoman.kernel.limits import MIGRATION_LOCK_SECONDS
-from dragoman.store.servers import server_of, tune
+from dragoman.store.servers import Options, Server, server_of, tune
 
 
-def engine_of(url: str) -> sa.Engine:
+def engine_of(url: str, options: Options | None = None) -> sa.Engine:
     """An engine without a pool for the database behind `url`. Dispose of it when done."""
-    target = server_of(url).url
+    server = server_of(url, options)
+    target = server.url
     if target.get_backend_name() == "sqlite":
         return _sqlite(target)
     if target.get_backend_name() == "postgresql":
-        return sa.create_engine(target, poolclass=NullPool, isolation_level="READ COMMITTED")
-    asked = sa.create_engine(target.set(drivername="mysql+pymysql"), poolclass=NullPool)
+        return _let_in(server, sa.create_engine(target, poolclass=NullPool, isolation_level="READ COMMITTED"))
+    asked = _let_in(server, sa.create_engine(target.set(drivername="mysql+pymysql"), poolclass=NullPool))
     with asked.connect() as connection:
         is_mariadb = "mariadb" in str(connection.scalar(sa.text("SELECT VERSION()"))).lower()
     family = "mariadb" if is_mariadb else "mysql"
-    return sa.create_engine(
+    made = sa.create_engine(
         target.set(drivername=f"{family}+pymysql"), poolclass=NullPool, isolation_level="READ COMMITTED"
     )
+    return _let_in(server, made)
+
+
+def _let_in(server: Server, engine: sa.Engine) -> sa.Engine:
+    @sa.event.listens_for(engine, "do_connect")
+    def _sign_in(_dialect: Any, _record: Any, _arguments: Any, named: dict[str, Any]) -> None:
+        named.update(server.let_in(named))
+
+    return engine
 
 
 def _sqlite(target: sa.URL) -> sa.Engine:

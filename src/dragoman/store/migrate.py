@@ -26,18 +26,18 @@ from dragoman.store.failures import Verdict, stated
 from dragoman.store.portable import MARIADB_COLLATION, MYSQL_COLLATION
 from dragoman.store.revisions import DIRECTORY, VERSION_TABLE, head, refuse_other, standing
 from dragoman.store.schema import metadata
-from dragoman.store.servers import server_of
+from dragoman.store.servers import Options, server_of
 
 __all__ = ["current", "differences", "head", "migrate", "prepare"]
 
 
-def migrate(url: str) -> bool:
+def migrate(url: str, options: Options | None = None) -> bool:
     """Bring the database to `head()`; False where it was there already.
 
     Raises `StoreError`: `database_newer`, or `database_unavailable` when another migration holds the lock for
     more than 30 seconds, or when the result differs from the schema: then the version is not raised.
     """
-    with _reached(url) as connection, _alone(connection):
+    with _reached(url, options) as connection, _alone(connection):
         version = _version(connection)
         if standing(version) == "newer":
             refuse_other(version, server_of(url).place)
@@ -51,17 +51,17 @@ def migrate(url: str) -> bool:
     return True
 
 
-def prepare(url: str) -> None:
+def prepare(url: str, options: Options | None = None) -> None:
     """Before work begins: migrate an embedded database, refuse a server of another schema than ours."""
     if server_of(url).has_clock:
-        refuse_other(current(url), server_of(url).place)
+        refuse_other(current(url, options), server_of(url).place)
     else:
         migrate(url)
 
 
-def current(url: str) -> str | None:
+def current(url: str, options: Options | None = None) -> str | None:
     """The version of the database; None where it has no tables of ours."""
-    with _reached(url) as connection:
+    with _reached(url, options) as connection:
         return _version(connection)
 
 
@@ -144,11 +144,11 @@ def _version(connection: sa.Connection) -> str | None:
 
 
 @contextlib.contextmanager
-def _reached(url: str) -> Iterator[sa.Connection]:
+def _reached(url: str, options: Options | None) -> Iterator[sa.Connection]:
     """A connection to the database, closed without a commit; the driver's errors become ours."""
     server = server_of(url)
     try:
-        engine = engine_of(url)
+        engine = engine_of(url, options)
         try:
             with engine.connect() as connection:
                 yield connection

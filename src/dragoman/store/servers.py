@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
@@ -33,12 +34,18 @@ class Options:
     readers: int = limits.READERS
     synchronous: Literal["FULL", "NORMAL"] = "FULL"
     busy_seconds: float = limits.SQLITE_BUSY_SECONDS
+    password: Callable[[], str] | None = None
+    """Gives the password of each new connection, in place of the URL's, and encryption is then demanded
+    unless the URL says otherwise. Raises `StoreError`.
+    """
 
 
 class Server:
     """One database, from which sessions are opened. `place` names it in messages."""
 
     has_clock = True
+    encrypted: ClassVar[Mapping[str, object]] = {}
+    """What makes the driver refuse a connection that others can read."""
 
     def __init__(self, url: sa.URL, options: Options) -> None:
         self.url = url
@@ -50,6 +57,12 @@ class Server:
     def connect(self, reading: bool) -> Session:
         """Open a session. Raises the driver's error."""
         raise NotImplementedError
+
+    def let_in(self, named: Mapping[str, object]) -> dict[str, Any]:
+        """The driver's arguments, with the password that is in force now."""
+        if self.options.password is None:
+            return dict(named)
+        return {**self.encrypted, **named, "password": self.options.password()}
 
     def judge(self, error: BaseException) -> Verdict | None:
         """What an error of `connect` means; None where it is not the driver's."""
@@ -107,6 +120,8 @@ def tune(connection: sqlite3.Connection, synchronous: str) -> None:
 class PostgresServer(Server):
     """PostgreSQL through psycopg 3."""
 
+    encrypted: ClassVar[Mapping[str, object]] = {"sslmode": "require"}
+
     def __init__(self, url: sa.URL, options: Options) -> None:
         super().__init__(url, options)
         self._dialect, self._driver = _driver(url, "postgres", "numeric_dollar")
@@ -116,7 +131,7 @@ class PostgresServer(Server):
         """Connect, and bound how long locks are waited for and transactions may stand idle."""
         arguments, named = self._dialect.create_connect_args(self.url)
         named = {"connect_timeout": limits.CONNECT_SECONDS, "application_name": "dragoman", **named}
-        connection = self._driver.connect(*arguments, **named, autocommit=True)
+        connection = self._driver.connect(*arguments, **self.let_in(named), autocommit=True)
         connection.prepared_max = 500
         session = PostgresSession(connection, self._driver, self._compilations)
         session.execute(
@@ -134,6 +149,8 @@ class PostgresServer(Server):
 class MysqlServer(Server):
     """MariaDB ≥ 10.6 or MySQL 8 through PyMySQL; on older ones rows are claimed one by one."""
 
+    encrypted: ClassVar[Mapping[str, object]] = {"ssl_verify_cert": True, "ssl_verify_identity": True}
+
     def __init__(self, url: sa.URL, options: Options) -> None:
         super().__init__(url, options)
         self._dialect, self._driver = _driver(url, "mysql", "format")
@@ -147,7 +164,7 @@ class MysqlServer(Server):
             "write_timeout": limits.IDLE_TRANSACTION_SECONDS,
         }
         named = {"connect_timeout": limits.CONNECT_SECONDS, **silence, **named, "charset": "utf8mb4"}
-        connection = self._driver.connect(*arguments, **named, autocommit=True)
+        connection = self._driver.connect(*arguments, **self.let_in(named), autocommit=True)
         version = str(connection.get_server_info())
         session = MysqlSession(connection, self._driver, self._compilations, skips_locked(version))
         session.execute(

@@ -143,14 +143,14 @@ def _decisions(metadata: sa.MetaData) -> dict[str, sa.Table]:
             word("before", 32),
             word("after", 32),
             word("actor", OWNER_CHARS_MAX),
-            *counted("generation", "attempt"),
+            *counted("generation", "attempt", "generation_attempt"),
+            optional("submission_id", Id),
             word("code", 64),
             word("message", 500),
-            optional("metadata", LongText),
-            word("correlation_id", 191),
+            optional("metadata", Word(500)),  # JSON of references and times
+            word("correlation_id", 191),  # the manifest
             required("at", Instant),
             sa.Index("ix_history_subject", "workspace", "subject", "at"),
-            sa.Index("ix_history_correlation", "workspace", "correlation_id", "at"),
         ),
     }
 

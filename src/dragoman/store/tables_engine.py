@@ -56,6 +56,7 @@ def _jobs(metadata: sa.MetaData) -> dict[str, sa.Table]:
                 "provider", 128
             ),  # the name in the settings; empty and `platform` are the platform's own account
             word("model", 191),
+            optional("library", LongText),  # style and terms that came along; purged with the source texts
             word("callback_url", 500),
             word("callback_secret", 1000),  # sealed, or `local` where site and engine share the database
             json_text("queue_payload"),
@@ -85,6 +86,7 @@ def _jobs(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("ix_jobs_stale", "state", "lease_expires_at"),
             sa.Index("ix_jobs_recent", "workspace", "created_at"),
             sa.Index("ix_jobs_client", "workspace", "client_job_id", "state", "next_attempt_at"),
+            sa.Index("ix_jobs_push", "workspace", "push_id"),
         ),
     }
 

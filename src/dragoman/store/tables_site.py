@@ -14,6 +14,14 @@ from dragoman.store.portable import Bytes, Count, Hash, Id, Instant, LongText, W
 
 _PARKED = "parked_for IN ('', 'budget', 'provider', 'unknown', 'secret', 'pair', 'held')"
 
+_STATE_COUNTS = (
+    "pending",
+    "preparing",
+    "prepared",
+    "queued",
+    "processing",
+    *sorted(machines.INTENT.terminal),
+)
 FIELD_COUNTS = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review")
 
 
@@ -90,6 +98,7 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             optional("promotes", Id),  # the canary whose left-out pairs this one goes on with
             *counted("attempt_count"),
             optional("next_attempt_at", Instant),
+            optional("started_at", Instant),  # of the first claim; never moves
             optional("canceled_at", Instant),
             *counted("control_revision"),  # of the newest word of its owner: pause, resume, cancel
             optional("retry_after", Count),  # the ordinal up to which a retry under way has come
@@ -100,6 +109,7 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             optional("completed_at", Instant),
             optional("reconciled_at", Instant),
             *lease_columns(),
+            sa.CheckConstraint("total >= 0", name="total_counted"),
             sa.UniqueConstraint("workspace", "actor", "request_id"),
             sa.UniqueConstraint("workspace", "resume_key"),
             sa.UniqueConstraint("promotes"),
@@ -107,6 +117,7 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("ix_manifests_control", "control_due_at"),
             sa.Index("ix_manifests_retry", "retry_asked_at"),
             sa.Index("ix_manifests_recent", "workspace", "updated_at"),
+            sa.Index("ix_manifests_push", "workspace", "push_id"),
             sa.Index("ix_manifests_stale", "lease_expires_at"),
         ),
     }
@@ -128,8 +139,7 @@ def _pages(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Column("manifest_id", Id, primary_key=True),
             sa.Column("shard", Count, primary_key=True, autoincrement=False),
             required("workspace", Word(64)),
-            *counted("intents", "pending", "preparing", "prepared", "queued", "processing"),
-            *counted("completed", "failed", "protected", "skipped", "retryable_failed"),
+            *counted("intents", *_STATE_COUNTS, "retryable_failed"),
             *counted(*FIELD_COUNTS),
             optional("prepare_due_at", Instant),  # the earliest intent here that wants preparation
             optional("submit_due_at", Instant),  # the earliest one prepared and in no submission
@@ -141,6 +151,7 @@ def _pages(metadata: sa.MetaData) -> dict[str, sa.Table]:
                 " + completed + failed + protected + skipped = intents",
                 name="sums",
             ),
+            sa.CheckConstraint(" AND ".join(f"{name} >= 0" for name in _STATE_COUNTS), name="counted"),
             sa.Index("ix_shards_prepare", "prepare_due_at", "manifest_id", "shard"),
             sa.Index("ix_shards_submit", "submit_due_at", "manifest_id", "shard"),
         ),
@@ -249,6 +260,8 @@ def _exchange(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("manifest_id", Id),
             *state(machines.SUBMISSION),
             word("parked_for", 16),
+            required("engine", Word(600)),  # the account that it was made for: nobody else sends it
+            word("secret_mark", 16),  # of the callback secret that it was first sent under
             required("fingerprint", Hash),
             optional("body", Bytes),  # the exact bytes, null once accepted
             optional("remote_job_id", Word(191)),

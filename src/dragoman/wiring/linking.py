@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,18 @@ from dragoman.families.webhook import LOCAL_URL
 from dragoman.flow.engine.acceptance import LOCAL_SECRET, Acceptance
 from dragoman.flow.engine.controls import Controls
 from dragoman.flow.engine.jobs import Jobs
-from dragoman.kernel import canonical
-from dragoman.kernel.errors import SettingsError
+from dragoman.flow.site.submission import Way
+from dragoman.kernel import canonical, limits, signing
+from dragoman.kernel.clock import Clock
+from dragoman.kernel.errors import OutsideError, SettingsError
 from dragoman.kernel.identity import secret
 from dragoman.kernel.sealing import Sealer
 from dragoman.model.contracts import EngineClient
+from dragoman.model.intents import Sender
+from dragoman.model.jobs import Capacity
 from dragoman.model.scopes import Workspace
+from dragoman.store.acts import submitting
+from dragoman.store.database import Database
 from dragoman.wiring.settings import Settings
 
 _SECRET_FILE = "callback.key"  # noqa: S105 - the name of a file
@@ -32,9 +39,100 @@ def engine_of(settings: Settings, acceptance: Acceptance, controls: Controls, jo
     return _far_engine(settings) if settings.engine.url else _local_engine(acceptance, controls, jobs)
 
 
-def callback_url(settings: Settings) -> str:
-    """Where the engine is to send events; empty where the site asks instead."""
-    return settings.engine.callback_url if settings.engine.url else LOCAL_URL
+def way_to(settings: Settings, engine: EngineClient, clock: Clock) -> Way:
+    """How the site of this process reaches its engine, and what that takes in one submission."""
+    if isinstance(engine, HttpEngine):
+        capacity = _FarCapacity(engine, settings, clock)
+        return Way(settings.engine.callback_url, lambda: sender(settings), capacity, far=True)
+    own = local_capacity(settings)
+
+    async def of_this_process() -> Capacity:
+        return own
+
+    return Way(LOCAL_URL, lambda: sender(settings), of_this_process)
+
+
+def sender(settings: Settings) -> Sender:
+    """The account that this process's submissions are made for, and the callback secret in force."""
+    far = settings.engine
+    if not far.url:
+        return Sender()
+    held = callback_secrets(settings) if far.callback_url else []
+    return Sender(f"{far.token_variable}@{far.url.rstrip('/')}"[:600], signing.mark(held[0]) if held else "")
+
+
+def capacity_of(settings: Settings) -> Capacity:
+    """What the engine of this process takes from its callers in one submission."""
+    bounds = settings.submissions
+    return Capacity(
+        bounds.items,
+        bounds.bytes,
+        limits.FIELDS_PER_ITEM if bounds.fields_per_item is None else bounds.fields_per_item,
+        bounds.field_characters,
+    )
+
+
+def local_capacity(settings: Settings) -> Capacity:
+    """The same for the site in this process, which need not split a catalogue."""
+    own = capacity_of(settings)
+    if settings.submissions.fields_per_item is None:
+        return replace(own, fields_per_item_max=limits.FIELDS_PER_ITEM_SETTING_MAX)
+    return own
+
+
+class _FarCapacity:
+    """What a far engine says that it takes, asked for from time to time; until it has said so, the usual."""
+
+    def __init__(self, engine: HttpEngine, settings: Settings, clock: Clock) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._known = capacity_of(settings)
+        self._asked_at: float | None = None
+
+    async def __call__(self) -> Capacity:
+        now = self._clock.monotonic()
+        if self._asked_at is None or now - self._asked_at >= limits.ENGINE_CAPACITY_SECONDS:
+            self._asked_at = now
+            with contextlib.suppress(OutsideError):
+                self._known = _told(await self._engine.capacity(limits.CONTROL_SECONDS), self._known)
+        return self._known
+
+
+def _told(said: Mapping[str, object], known: Capacity) -> Capacity:
+    """Another engine may know fewer bounds, or others; what is no number says nothing."""
+    numbers = {name: said.get(name) for name in asdict(known)}
+    good = {name: value for name, value in numbers.items() if type(value) is int and value > 0}
+    return replace(known, **good)
+
+
+async def refuse_lost_secret(settings: Settings, database: Database) -> None:
+    """Raise `SettingsError` where open work was sent under a callback secret that is not here any more."""
+    if settings.engine.forget_secrets:
+        return
+    lost = await lost_secrets(settings, database)
+    if lost:
+        raise SettingsError(told_lost(settings, lost), "callback_secret_missing")
+
+
+async def lost_secrets(settings: Settings, database: Database) -> int:
+    """How many open submissions were sent under a callback secret that is not here any more."""
+    me, held = sender(settings), {signing.mark(secret) for secret in callback_secrets_at_hand(settings)}
+    in_use = await database.read(submitting.marks_in_use, me.engine)
+    return sum(number for mark, number in in_use.items() if mark not in held)
+
+
+def told_lost(settings: Settings, number: int) -> str:
+    """What is wrong then, and what to do."""
+    far = settings.engine
+    return (
+        f"{number} open submissions were sent under a callback secret that is gone: put it into "
+        f"{far.former_secret_variable} until they have ended, or set engine.forget_secrets"
+    )
+
+
+def callback_secrets_at_hand(settings: Settings) -> list[str]:
+    """Those of a far engine; none where the engine is here, whose jobs keep a reference."""
+    return callback_secrets(settings) if settings.engine.url else []
 
 
 def callback_secrets(settings: Settings) -> list[str]:
@@ -52,7 +150,8 @@ def _far_engine(settings: Settings) -> HttpEngine:
     return HttpEngine(
         far.url,
         token=lambda: os.environ.get(far.token_variable, ""),
-        callback_secret=(lambda: os.environ.get(far.secret_variable, "")) if far.callback_url else None,
+        callback_secrets=(lambda: callback_secrets(settings)) if far.callback_url else None,
+        forgets=far.forget_secrets,
     )
 
 

@@ -50,6 +50,8 @@ async def opened(
 async def start(services: Services, roles: Sequence[str] = ROLES) -> None:
     """Start the loops of these roles, once what vanished processes of this host held is free."""
     await free_vanished(services.database)
+    if "site" in roles:
+        await linking.refuse_lost_secret(services.settings, services.database)
     weights = services.settings.workspace_weights
     if "engine" in roles and weights:
         await services.database.run(claiming.weigh_workspaces, System(), weights)
@@ -74,23 +76,25 @@ def _site_loops(services: Services) -> list[Loop]:
     database, keeper, clock, chance = services.database, services.keeper, services.clock, services.chance
     settings, offload = services.settings, services.offload
     enumeration = Enumeration(database, keeper, clock, chance, offload, source_of)
+    way = linking.way_to(settings, services.engine, clock)
     preparing = Preparing(
-        database, keeper, clock, chance, offload, source_of, catalogue.formats(), settings.prepare_per_step
-    )
-    submitting = Submitting(
         database,
-        services.ledger,
         keeper,
+        clock,
         chance,
         offload,
         source_of,
-        linking.callback_url(settings),
-        limits.FIELDS_PER_ITEM_SETTING_MAX,
-        settings.submit_per_step,
+        catalogue.formats(),
+        settings.prepare_per_step,
+        way.capacity,
     )
-    asked_only = not linking.callback_url(settings)
+    submitting = Submitting(
+        database, services.ledger, keeper, chance, offload, source_of, way, settings.submit_per_step
+    )
+    asked_only = not way.callback_url
     age_seconds = limits.RECONCILE_FAR_SECONDS if asked_only else limits.RECONCILE_AGE_SECONDS
-    reconciliation = Reconciliation(database, services.engine, clock, age_seconds)
+    account = way.sender().engine
+    reconciliation = Reconciliation(database, services.engine, clock, age_seconds, account)
     return [
         Loop("enumerate", enumeration.step),
         Loop("prepare", preparing.step),

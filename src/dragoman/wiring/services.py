@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.content.sources.folder import Found, find
-from dragoman.content.submissions import Bounds
 from dragoman.families.completion import Completion
 from dragoman.families.publication.dry_run import DryRun
 from dragoman.families.publication.files import Files
@@ -31,7 +30,6 @@ from dragoman.flow.site.views import Views
 from dragoman.kernel import journal, processes
 from dragoman.kernel.clock import Clock, SystemClock
 from dragoman.kernel.identity import Chance, SystemChance
-from dragoman.kernel.limits import FIELDS_PER_ITEM_SETTING_MAX
 from dragoman.kernel.offload import Offload, ThreadOffload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import EngineClient, Executor, Family, Queue, WebhookTransport
@@ -40,11 +38,11 @@ from dragoman.model.scopes import Workspace
 from dragoman.store import migrate
 from dragoman.store.acts import remembering
 from dragoman.store.database import Database
-from dragoman.store.servers import Options
 from dragoman.wiring import catalogue, converging, linking
 from dragoman.wiring.measuring import Meter
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
+from dragoman.wiring.signing_in import options_of
 from dragoman.wiring.sourcing import frozen_source, source_of, token_of
 from dragoman.workers import Keeper, Workers
 
@@ -100,10 +98,8 @@ async def open_services(settings: Settings, base_url: str = "") -> Services:
     journal.setup(clock, style=settings.log_style, level=settings.log_level)
     if settings.embedded:
         settings.state_folder.mkdir(parents=True, exist_ok=True)
-    await asyncio.to_thread(migrate.prepare, settings.database)
-    options = Options(
-        group_commit=settings.group_commit, synchronous="FULL" if settings.durable else "NORMAL"
-    )
+    options = options_of(settings)
+    await asyncio.to_thread(migrate.prepare, settings.database, options)
     database = await Database.open(settings.database, clock=clock, chance=chance, options=options)
     await _tell_manners(settings, database)
     return assemble(settings, database, clock, chance, ThreadOffload(), base_url)
@@ -134,8 +130,8 @@ def assemble(
     completion = completion or _completion(settings, base_url)
     woken = woken or waking(settings, database, clock, chance)
     queue, sealer = woken.queue, linking.sealer_of_environment()
-    bounds = Bounds(fields_per_item_max=FIELDS_PER_ITEM_SETTING_MAX)
-    acceptance = Acceptance(database, queue, completion, offload, chance, bounds, sealer)
+    bounds = linking.capacity_of(settings), sealer, linking.local_capacity(settings)
+    acceptance = Acceptance(database, queue, completion, offload, chance, *bounds)
     controls, jobs = Controls(database), Jobs(database)
     engine = linking.engine_of(settings, acceptance, controls, jobs)
     callbacks = Callbacks(database, engine, lambda: linking.callback_secrets(settings), settings.workspace)

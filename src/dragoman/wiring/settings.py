@@ -123,8 +123,32 @@ class EngineSettings(BaseModel):
     secret_variable: str = "DRAGOMAN_CALLBACK_SECRET"  # noqa: S105
     former_secret_variable: str = "DRAGOMAN_CALLBACK_SECRET_BEFORE"  # noqa: S105
     """While a secret is changed: what still may have signed."""
+    forget_secrets: bool = False
+    """Start although open work was sent under a secret that is gone: its events are refused, and the site
+    asks instead.
+    """
+    plain_http: bool = False
+    """Whether the engine may be spoken to unencrypted at an address that is not this machine's."""
     callback_url: str = Field(default="", pattern=r"^(https?://[^\s/]+\S*)?$", max_length=500)
     """Where the far engine reaches this site's `/v1/callbacks/submission`. Empty: the site asks instead."""
+
+
+class SubmissionSettings(BaseModel):
+    """What one submission to this process's engine may hold."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    items: int = Field(default=limits.ITEMS_PER_SUBMISSION, ge=1, le=limits.ITEMS_SETTING_MAX)
+    bytes: int = Field(
+        default=limits.SUBMISSION_BYTES_MAX,
+        ge=limits.SUBMISSION_BYTES_SETTING[0],
+        le=limits.SUBMISSION_BYTES_SETTING[1],
+    )
+    fields_per_item: int | None = Field(default=None, ge=1, le=limits.FIELDS_PER_ITEM_SETTING_MAX)
+    """Absent is 100, and 10,000 for the site in this process."""
+    field_characters: int = Field(
+        default=limits.FIELD_CHARS_MAX, ge=limits.FIELD_CHARS_SETTING_MIN, le=limits.FIELD_CHARS_MAX
+    )
 
 
 class Settings(BaseSettings):
@@ -143,6 +167,8 @@ class Settings(BaseSettings):
     """Files and folders that `translate` looks at when no path is named, from the root."""
     database_url: str = ""
     """Empty: the SQLite file in the state folder."""
+    database_auth: Literal["", "azure"] = ""
+    """`azure`: a token of this machine's managed identity is the password (PostgreSQL and MySQL in Azure)."""
     state_folder: Path = Path(STATE_FOLDER)
     root: Path = Path(".")
     """The working tree: documents are named relative to it, and nothing is written outside of it."""
@@ -167,6 +193,13 @@ class Settings(BaseSettings):
     prepare_per_step: int = Field(default=limits.PREPARE_PER_STEP, ge=1, le=1000)
     submit_per_step: int = Field(default=limits.SUBMIT_PER_STEP, ge=1, le=100)
     pairs_max: int = Field(default=limits.PAIRS_MAX, ge=limits.PAIRS_SETTING_MIN)
+    request_bytes_max: int = Field(
+        default=limits.REQUEST_BYTES_MAX,
+        ge=limits.REQUEST_BYTES_SETTING[0],
+        le=limits.REQUEST_BYTES_SETTING[1],
+    )
+    """What one request for translations may hold."""
+    submissions: SubmissionSettings = Field(default_factory=SubmissionSettings)
     queue: str = ""
     """`memory` (the default), `sqs`, or `sqs://host:port` for a server of one's own."""
     queue_backend: Literal["", "memory", "sqs"] = ""
@@ -282,7 +315,12 @@ def _refuse_unsafe(settings: Settings) -> None:
             f"call_timeout_seconds ({settings.call_timeout_seconds:g}) "
             f"and a margin of {limits.LEASE_MARGIN_SECONDS} seconds"
         )
+    if settings.database_auth and settings.embedded:
+        raise SettingsError(
+            "setting database_auth: azure is for PostgreSQL and MySQL; a SQLite file has no login"
+        )
     _refuse_unclear_queue(settings)
+    _refuse_plain_engine(settings.engine)
     for name, project in settings.projects.items():
         _refuse_source(f"setting projects.{name}", project)
     for network in settings.callback_networks:
@@ -292,6 +330,23 @@ def _refuse_unsafe(settings: Settings) -> None:
             raise SettingsError(f"setting callback_networks: {error}") from None
     if settings.openai_endpoint and "platform" in settings.providers:
         raise SettingsError("settings openai_endpoint and providers.platform disagree; keep one of them")
+
+
+def _refuse_plain_engine(engine: EngineSettings) -> None:
+    """Token and callback secret travel encrypted, or not beyond this machine."""
+    if engine.url.startswith("http:") and not engine.plain_http and not _is_here(engine.url):
+        raise SettingsError(
+            "setting engine.url: https is wanted, for a token and a callback secret travel there;"
+            " `plain_http = true` allows http"
+        )
+
+
+def _is_here(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _refuse_unclear_queue(settings: Settings) -> None:

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.content.submissions import Bounds
 from dragoman.flow.engine.acceptance import Acceptance
 from dragoman.kernel.errors import CallerError, CommitUnknown, DragomanError
 from dragoman.kernel.identity import SystemChance, secret
 from dragoman.kernel.offload import InlineOffload
 from dragoman.kernel.sealing import Sealer
-from dragoman.model.jobs import Accepted
+from dragoman.model.jobs import Accepted, Capacity
 from dragoman.queues.memory import MemoryQueue
 from tests.flow.engine.world import (
     HOME,
@@ -161,7 +160,7 @@ async def test_a_job_is_accepted_though_nobody_can_be_woken(sqlite_url: str) -> 
 
 def _remote(here: World, sealer: Sealer | None) -> Acceptance:
     return Acceptance(
-        here.database, MemoryQueue(), here.completion, InlineOffload(), SystemChance(), Bounds(), sealer
+        here.database, MemoryQueue(), here.completion, InlineOffload(), SystemChance(), Capacity(), sealer
     )
 
 

@@ -53,9 +53,10 @@ async def test_source_texts_go_once_the_last_event_has_arrived_and_results_a_mon
 ) -> None:
     """[M-095] source texts, then results, then the job with its submission's key; money and effects stay."""
     async with world(database_url) as here:
-        accepted = await here.accept(TEXTS)
+        accepted = await here.accept(TEXTS, style="Be brief.")
         await retain(here)
         assert await standing(here) == (True, False), "a job at work keeps all it has"
+        assert [row.library is not None for row in await here.rows("jobs")] == [True]
         assert await Process(here).drain() == ["completed"]
         for state in ("pending", "delivering", "dead"):
             await here.database.run(address, state)
@@ -64,6 +65,7 @@ async def test_source_texts_go_once_the_last_event_has_arrived_and_results_a_mon
         await here.database.run(address, "delivered")
         await retain(here)
         assert await standing(here) == (False, True)
+        assert [row.library for row in await here.rows("jobs")] == [None], "style and terms go with them"
         assert await here.texts(accepted.job_id) == {"t": "fr Hello", "u": "fr World"}
         assert (await here.accept(TEXTS)).job_id
         await here.database.run(age, 31)

@@ -242,6 +242,30 @@ async def test_the_prompt_holds_terms_examples_and_neighbours(database_url: str)
         assert system["content"].endswith("House style: Say vous.")
 
 
+async def test_what_a_far_site_sends_along_goes_before_what_is_known_here(database_url: str) -> None:
+    """Its style, and its terms where both have one for the same word; a check holds them as it holds ours."""
+    then = {"act": "translate", "replace": {"file": "dossier", "window": "fenêtre"}}
+    async with ChatServer(Script(then=then)) as server, world(database_url, chat(server)) as here:
+        await put_terms(here, Term("file", "fichier", "fr"), Term("window", "fenêtre", "fr"))
+        await here.database.run(remembering.set_manner, HOME, "docs", Manner(style="Say vous."))
+        brought = {
+            "style": "Say tu.",
+            "glossary": [{"source": "File", "target": "dossier", "targetLang": "FR", "status": "preferred"}],
+        }
+        accepted = await here.accept({"a": {"k": "The file in a window"}}, **brought)
+        await Process(here).drain()
+        assert await here.texts(accepted.job_id) == {"k": "fr The dossier in a fenêtre"}
+        [call] = server.calls
+        [item] = call.question["items"]
+        assert sorted(item["glossary"]) == [["File", "dossier"], ["window", "fenêtre"]]
+        system, _ = json.loads(call.body)["messages"]
+        assert system["content"].endswith("House style: Say tu.")
+        await here.accept({"a": {"k": "A file and a window"}})
+        await Process(here).drain()
+        [item] = server.calls[1].question["items"]
+        assert sorted(item["glossary"]) == [["file", "fichier"], ["window", "fenêtre"]], "it was that job's"
+
+
 async def test_a_violated_term_is_a_failed_check_that_the_repair_names(database_url: str) -> None:
     """The complaint holds the term; what obeys the second time is stored."""
     then = {"act": "translate", "replace": {"folder": "dossier", "Dragoman": "Drogman"}}

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from dragoman.content.formats.arb import ArbCatalogue
 from dragoman.content.formats.json_catalogue import JsonCatalogue
 from dragoman.families.submission import Submission
 from dragoman.flow.site.admission import Admission, Caller
@@ -18,14 +19,15 @@ from dragoman.flow.site.preparation import Preparing
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.reconciliation import Reconciliation
 from dragoman.flow.site.steering import Steering
-from dragoman.flow.site.submission import Submitting
+from dragoman.flow.site.submission import Submitting, Way
 from dragoman.flow.site.views import Views
 from dragoman.kernel import signing
 from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.offload import InlineOffload
 from dragoman.ledger.acting import Ledger
-from dragoman.model.intents import Admitted
+from dragoman.model.intents import Admitted, Sender
+from dragoman.model.jobs import Capacity
 from dragoman.store.database import Database
 from dragoman.workers import Keeper
 from tests.doubles.engines import CaptureEngine
@@ -44,7 +46,7 @@ class Stage:
         self.engine = CaptureEngine()
         self.defaults = {"source_locale": "en", "publish": "auto", "provider": "pseudo"}
         self.wakes = 0
-        self.clock, chance = SystemClock(), SystemChance()
+        self.clock, chance = limits.get("clock") or SystemClock(), SystemChance()
         self.keeper = Keeper(database, self.clock, "host/boot/1/1")
         ledger = Ledger(database, {"submission": Submission(self.engine)})
         self.admission = Admission(database, self.settings_of, lambda _: source, self._wake)
@@ -53,18 +55,25 @@ class Stage:
             page_size=limits.get("page_size", 100),
         )  # fmt: skip
         self.preparing = Preparing(
-            database, self.keeper, self.clock, chance, InlineOffload(), lambda _: source, [JsonCatalogue()],
-            per_step=limits.get("prepare_per_step", 100),
+            database, self.keeper, self.clock, chance, InlineOffload(), lambda _: source,
+            [JsonCatalogue(), ArbCatalogue()], per_step=limits.get("prepare_per_step", 100),
+            capacity=self._takes,
         )  # fmt: skip
+        self.sender = Sender()
+        self.capacity: Capacity = limits.get("capacity", Capacity())
         self.submitting = Submitting(
-            database, ledger, self.keeper, chance, InlineOffload(), lambda _: source, "local:callbacks",
-            fields_per_item=limits.get("fields_per_item", 100), per_step=limits.get("submit_per_step", 4),
+            database, ledger, self.keeper, chance, InlineOffload(), lambda _: source,
+            Way("local:callbacks", lambda: self.sender, self._takes, far=limits.get("far", False)),
+            per_step=limits.get("submit_per_step", 4),
         )  # fmt: skip
         self.callbacks = Callbacks(database, self.engine, lambda: [SECRET], "default")
         self.reconciliation = Reconciliation(database, self.engine, self.clock)
         self.steering = Steering(database, ledger, self.keeper.owner, lambda _: source, self._wake)
         self.promotion = Promotion(database, self._wake)
         self.views = Views(database, lambda _: source)
+
+    async def _takes(self) -> Capacity:
+        return self.capacity
 
     async def _wake(self) -> None:
         self.wakes += 1

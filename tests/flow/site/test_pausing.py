@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from dragoman.kernel.errors import CallerError, LeaseLost
 from dragoman.model.effects import Answer
+from dragoman.model.intents import Sender
 from dragoman.model.scopes import System
 from dragoman.store.acts import readiness, retrying, submitting
 from dragoman.store.schema import site as tables
@@ -127,7 +128,7 @@ def test_who_was_about_to_send_when_the_pause_came_sends_nothing(database_url: s
             await site.steering.pause("default", manifest, "mia")
             for held in (work, replace(work, fence=work.fence + 1)):  # the old fence, and the one that stands
                 with pytest.raises(LeaseLost):
-                    await site.database.run(submitting.persist_submissions, held, [], [], owner)
+                    await site.database.run(submitting.persist_submissions, held, [], [], owner, Sender())
             assert await site.database.read(attempts_of, manifest) == ["SUCCEEDED"], "only the pause was told"
 
     asyncio.run(play())

@@ -8,6 +8,7 @@ import pytest
 
 from dragoman.kernel.errors import CallerError, LeaseLost
 from dragoman.model.effects import Answer, Outgoing
+from dragoman.model.jobs import Capacity
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import expanding, leasing, steering
 from tests.doubles.engines import event
@@ -386,7 +387,9 @@ def test_a_source_that_moved_is_prepared_again_without_an_attempt(database_url: 
 def test_a_document_over_the_limits_travels_in_parts_and_settles_once(database_url: str) -> None:
     async def play() -> None:
         texts = {f"k{number}": f"Text {number}" for number in range(25)}
-        async with stage(database_url, {"big.json": catalogue(**texts)}, fields_per_item=10) as site:
+        async with stage(
+            database_url, {"big.json": catalogue(**texts)}, capacity=Capacity(fields_per_item_max=10)
+        ) as site:
             admitted = await site.admit([("big.json", "de")])
             await site.step_all()
             [body] = site.engine.submissions()

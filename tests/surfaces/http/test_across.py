@@ -11,6 +11,9 @@ import pytest
 
 from dragoman.families.submission import HttpEngine
 from dragoman.kernel.identity import SystemChance
+from dragoman.model.jobs import Capacity
+from dragoman.wiring import linking
+from dragoman.wiring.settings import EngineSettings, Settings, SubmissionSettings
 from tests.surfaces.http.house import listening, served
 
 WORKSPACE = "default"
@@ -47,7 +50,7 @@ def test_a_site_submits_replays_asks_and_reads_across_the_network(database_url: 
             listening(house.app) as address,
         ):
             token = (await house.token("jobs:write"))["Authorization"].removeprefix("Bearer ")
-            engine = HttpEngine(address, token=lambda: token, callback_secret=lambda: "s" * 32)
+            engine = HttpEngine(address, token=lambda: token, callback_secrets=lambda: ["s" * 32])
             try:
                 submission_id = SystemChance().new_id()
                 body = submission(submission_id)
@@ -78,6 +81,51 @@ def test_a_site_submits_replays_asks_and_reads_across_the_network(database_url: 
     asyncio.run(story())
 
 
+def test_an_engine_tells_what_it_takes_and_means_it(database_url: str, tmp_path: Path) -> None:
+    """[M-066, M-098, M-227] As whom the site is known, and the bounds that its submissions keep to."""
+
+    async def story() -> None:
+        bounds = SubmissionSettings(items=1, fields_per_item=3, field_characters=1_000, bytes=70_000)
+        async with (
+            served(database_url, tmp_path, submissions=bounds) as house,
+            listening(house.app) as address,
+        ):
+            token = (await house.token("jobs:write", actor="site-7"))["Authorization"]
+            bearer = token.removeprefix("Bearer ")
+            engine = HttpEngine(address, token=lambda: bearer, callback_secrets=None)
+            try:
+                told = await engine.capacity(SECONDS)
+                assert (told["account"], told["workspace"]) == ("site-7", WORKSPACE)
+                far = Settings(root=tmp_path, engine=EngineSettings(url=address))
+                way = linking.way_to(far, engine, house.services.clock)
+                capacity = await way.capacity()
+                assert capacity == Capacity(1, 70_000, 3, 1_000)
+                assert way.far
+                submission_id = SystemChance().new_id()
+                two_items = await engine.submit(WORKSPACE, submission_id, submission(submission_id), SECONDS)
+                assert (two_items.status, two_items.code) == (413, "payload_too_large")
+                whole = json.dumps({"x": "y" * 70_000}).encode()
+                assert (await engine.submit(WORKSPACE, submission_id, whole, SECONDS)).status == 413
+            finally:
+                await engine.close()
+
+    asyncio.run(story())
+
+
+def test_an_engine_that_does_not_say_is_taken_for_the_usual(sqlite_url: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with served(sqlite_url, tmp_path) as house:
+            engine = HttpEngine("http://127.0.0.1:9", token=lambda: "t", callback_secrets=None)
+            try:
+                far = Settings(root=tmp_path, engine=EngineSettings(url="http://127.0.0.1:9"))
+                way = linking.way_to(far, engine, house.services.clock)
+                assert await way.capacity() == Capacity()
+            finally:
+                await engine.close()
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("capability", ["jobs:read", "manifests:write"])
 def test_a_token_that_may_not_write_jobs_submits_nothing(
     sqlite_url: str, tmp_path: Path, capability: str
@@ -85,7 +133,7 @@ def test_a_token_that_may_not_write_jobs_submits_nothing(
     async def story() -> None:
         async with served(sqlite_url, tmp_path) as house, listening(house.app) as address:
             token = (await house.token(capability))["Authorization"].removeprefix("Bearer ")
-            engine = HttpEngine(address, token=lambda: token, callback_secret=lambda: "s" * 32)
+            engine = HttpEngine(address, token=lambda: token, callback_secrets=lambda: ["s" * 32])
             try:
                 submission_id = SystemChance().new_id()
                 answer = await engine.submit(WORKSPACE, submission_id, submission(submission_id), SECONDS)

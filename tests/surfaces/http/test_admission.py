@@ -155,6 +155,31 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read_and_leaves_nothing(
     told(sqlite_url, tmp_path, story)
 
 
+def test_both_limits_of_a_request_are_settings(sqlite_url: str, tmp_path: Path) -> None:
+    """[M-112, M-120, M-121] At their least, 2,000 pairs in a mebibyte are taken, and no more of either."""
+
+    async def story() -> None:
+        async with served(sqlite_url, tmp_path, pairs_max=2_000, request_bytes_max=1024 * 1024) as house:
+            await house.see_worker()
+            token = await house.token()
+            for number in range(2_001):
+                (tmp_path / f"{number}.json").write_text('{"a": "b"}', "utf-8")
+            pairs = [{"document": f"{number}.json", "locale": "fr"} for number in range(2_001)]
+            headers = {**token, "Content-Type": "application/json"}
+
+            async def post(request_id: str, count: int, size: int = 0) -> tuple[int, str]:
+                said = json.dumps({"request_id": request_id, "pairs": pairs[:count]}).encode()
+                answer = await house.client.post(MANIFESTS, content=said.ljust(size), headers=headers)
+                return answer.status_code, answer.json().get("place", "")
+
+            assert await post("r-1", 2_000, 1024 * 1024) == (202, "")
+            assert await post("r-2", 2_001) == (413, "pairs")
+            assert await post("r-3", 1, 1024 * 1024 + 1) == (413, "body")
+            assert (await house.count("manifests"))["manifests"] == 1
+
+    asyncio.run(story())
+
+
 def test_more_pairs_than_the_setting_allows_are_refused_and_leave_nothing(
     sqlite_url: str, tmp_path: Path
 ) -> None:

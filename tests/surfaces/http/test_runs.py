@@ -19,7 +19,7 @@ SETTINGS: dict[str, Any] = {
 def test_a_run_is_begun_joined_and_ends_complete_and_then_nothing_is_to_do(
     database_url: str, tmp_path: Path
 ) -> None:
-    """[J-098] [J-100] [J-105] 202, 200 for who comes second and for the same push, 204 when all is done."""
+    """[J-009] [J-098] [J-100] [J-105] 202, 200 for who comes second and for the same push, 204 at the end."""
     (tmp_path / "en").mkdir()
     (tmp_path / "en" / "a.json").write_text('{"k": "Hello"}')
 
@@ -40,6 +40,11 @@ def test_a_run_is_begun_joined_and_ends_complete_and_then_nothing_is_to_do(
             report = (await house.client.get(url, headers=token)).json()
             assert (report["state"], report["push_id"]) == ("complete", "p-1")
             assert report["fields"] == {"done": 2, "via_memory": 0, "via_ai": 2}
+            jobs = "/v1/workspaces/default/jobs?push_id="
+            found = (await house.client.get(f"{jobs}p-1", headers=token)).json()["jobs"]
+            assert sorted(job["push_id"] for job in found) == ["p-1"] * len(await house.rows("jobs"))
+            assert (await house.client.get(f"{jobs}p-2", headers=token)).json()["jobs"] == []
+            assert {row.push_id for row in await house.rows("manifests")} == {"p-1"}
             assert (await house.client.post(RUNS, json=push, headers=token)).status_code == 200
             assert (await house.client.post(RUNS, headers=token)).status_code == 204
             elsewhere = await house.client.get(url.replace("/docs/", "/other/"), headers=token)

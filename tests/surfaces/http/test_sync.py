@@ -33,6 +33,21 @@ def test_without_a_token_it_is_shut(sqlite_url: str, tmp_path: Path, prefix: str
     asyncio.run(story())
 
 
+def test_a_batch_is_refused_there_and_leaves_nothing(sqlite_url: str, tmp_path: Path) -> None:
+    """[J-085] A batch may take a day; `jobs/translate` takes them."""
+
+    async def story() -> None:
+        async with served(sqlite_url, tmp_path) as house:
+            writer = await house.token("jobs:write")
+            body = {**BODY, "options": {"speed": "batch"}}
+            answer = await house.client.post("/v1/projects/docs/sync/translate", json=body, headers=writer)
+            assert (answer.status_code, answer.json()["place"]) == (422, "$.options.speed"), answer.text
+            assert "sync/translate" in answer.json()["detail"]
+            assert (await house.count("jobs"))["jobs"] == 0
+
+    asyncio.run(story())
+
+
 def test_a_setting_opens_it_to_this_machine_only(sqlite_url: str, tmp_path: Path) -> None:
     """[J-085] the actor is `anonymous`; what a proxy passes on is not of this machine."""
 

@@ -7,7 +7,6 @@ sealed, on first creation only; in the process that holds the site as well, by t
 from __future__ import annotations
 
 from dragoman.content import submissions
-from dragoman.content.submissions import Bounds
 from dragoman.kernel.canonical import fingerprint
 from dragoman.kernel.errors import CallerError, DragomanError, SettingsError
 from dragoman.kernel.identity import Chance, nonce
@@ -16,7 +15,7 @@ from dragoman.kernel.limits import CALLBACK_SECRET_BYTES_MAX, CALLBACK_SECRET_BY
 from dragoman.kernel.offload import Offload
 from dragoman.kernel.sealing import Sealer
 from dragoman.model.contracts import Providers, Queue
-from dragoman.model.jobs import Accepted, NewField, NewJob, Submission
+from dragoman.model.jobs import Accepted, Capacity, NewField, NewJob, Submission
 from dragoman.store.acts import accepting
 from dragoman.store.database import Database
 
@@ -27,7 +26,10 @@ _log = logger(__name__)
 
 
 class Acceptance:
-    """Takes submissions. Without a `sealer` remote ones come without a callback only."""
+    """Takes submissions. Without a `sealer` remote ones come without a callback only.
+
+    `capacity` bounds what callers send, `local_capacity` what the site in this process does.
+    """
 
     def __init__(
         self,
@@ -36,15 +38,17 @@ class Acceptance:
         providers: Providers,
         offload: Offload,
         chance: Chance,
-        bounds: Bounds | None = None,
+        capacity: Capacity | None = None,
         sealer: Sealer | None = None,
+        local_capacity: Capacity | None = None,
     ) -> None:
         self._database = database
         self._queue = queue
         self._providers = providers
         self._offload = offload
         self._chance = chance
-        self._bounds = bounds or Bounds()
+        self.capacity = capacity or Capacity()
+        self._local_capacity = local_capacity or self.capacity
         self._sealer = sealer
 
     async def accept(
@@ -62,7 +66,8 @@ class Acceptance:
         Raises `CallerError`: what `submissions.read` refuses, provider_unknown, submission_id_conflict,
         not_found for another principal's submission, sealing_key_missing where no secret can be kept.
         """
-        submission, fields, digest = await self._offload.call(_read, body, self._bounds, local)
+        capacity = self._local_capacity if local else self.capacity
+        submission, fields, digest = await self._offload.call(_read, body, capacity, local)
         options = submission.options
         provider = self._providers.resolve(options.provider, options.model, options.speed)
         job_id = self._chance.new_id()
@@ -109,6 +114,6 @@ class Acceptance:
             _log.warning("job accepted, and nobody could be woken", job=accepted.job_id, code=error.code)
 
 
-def _read(body: bytes, bounds: Bounds, local: bool) -> tuple[Submission, tuple[NewField, ...], str]:
-    submission, digest = submissions.read(body, bounds, local=local)
+def _read(body: bytes, capacity: Capacity, local: bool) -> tuple[Submission, tuple[NewField, ...], str]:
+    submission, digest = submissions.read(body, capacity, local=local)
     return submission, submissions.new_fields(submission), digest

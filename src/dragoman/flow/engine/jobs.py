@@ -21,9 +21,13 @@ class Jobs:
         """One job; an ended one as its event says. Raises `CallerError` not_found."""
         return await self._database.read(job_views.job_view, scope, job_id)
 
-    async def recent(self, scope: Workspace, before: str = "", limit: int = RECENT_JOBS) -> Mapping[str, Any]:
-        """The newest jobs, `{jobs, next_cursor}`; `before` is such a cursor."""
-        return await self._database.read(job_views.recent_jobs, scope, before, min(limit, RECENT_JOBS))
+    async def recent(
+        self, scope: Workspace, before: str = "", limit: int = RECENT_JOBS, push_id: str = ""
+    ) -> Mapping[str, Any]:
+        """The newest jobs, `{jobs, next_cursor}`, those of a push or all; `before` is such a cursor."""
+        return await self._database.read(
+            job_views.recent_jobs, scope, before, min(limit, RECENT_JOBS), push_id
+        )
 
     async def items(
         self, scope: Workspace, job_id: str, cursor: str = "", limit: int = ITEMS_PAGE

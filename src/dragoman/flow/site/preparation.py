@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -20,7 +20,6 @@ from dragoman.kernel.errors import CallerError, DocumentError, DragomanError, So
 from dragoman.kernel.identity import Chance, key_hash, sha256
 from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import (
-    FIELD_CHARS_MAX,
     FIELD_KEY_CHARS_MAX,
     PREPARE_PER_STEP,
     SHARD_LEASE_SECONDS,
@@ -30,6 +29,7 @@ from dragoman.kernel.offload import Offload
 from dragoman.model.contracts import Format, LeaseKeeper, Source
 from dragoman.model.documents import Block, Document
 from dragoman.model.intents import DueIntent, Mode, Preparation, ShardWork
+from dragoman.model.jobs import Capacity
 from dragoman.model.memories import Library
 from dragoman.store.acts import preparing
 from dragoman.store.database import Database
@@ -53,6 +53,7 @@ class Preparing:
         source_of: Callable[[Mapping[str, Any]], Source],
         formats: Sequence[Format],
         per_step: int = PREPARE_PER_STEP,
+        capacity: Callable[[], Awaitable[Capacity]] | None = None,
     ) -> None:
         self._database = database
         self._keeper = keeper
@@ -62,6 +63,7 @@ class Preparing:
         self._source_of = source_of
         self._formats = formats
         self._per_step = per_step
+        self._capacity = capacity
 
     async def step(self) -> int:
         """Take one due shard, prepare its due intents, record what came of each; how many were worked."""
@@ -72,15 +74,23 @@ class Preparing:
         try:
             known = await self._database.read(preparing.known_entries, work)
             library = await self._database.read(preparing.library, work)
+            capacity = Capacity() if self._capacity is None else await self._capacity()
             until = self._clock.monotonic() + min(STEP_SECONDS, lease.left_seconds())
-            prepared = await self._offload.call(self._prepare_all, work, known, library, until)
+            prepared = await self._offload.call(
+                self._prepare_all, work, known, library, capacity.field_chars_max, until
+            )
             await self._database.run(preparing.record_preparations, work, prepared, self._chance.fraction())
         finally:
             self._keeper.drop(lease)
         return len(prepared)
 
     def _prepare_all(
-        self, work: ShardWork, known: Mapping[tuple[str, str], Known], library: Library, until: float
+        self,
+        work: ShardWork,
+        known: Mapping[tuple[str, str], Known],
+        library: Library,
+        chars_max: int,
+        until: float,
     ) -> list[Preparation]:
         """Prepare in order while there is time; the rest stays due."""
         basis = Basis(work.settings, library)
@@ -97,6 +107,7 @@ class Preparing:
                     work.settings,
                     known.get((intent.document, intent.locale), {}),
                     partial(basis.of, intent.locale),
+                    chars_max,
                 )
             )
         return outcomes
@@ -175,6 +186,7 @@ def _prepare(
     settings: Mapping[str, Any],
     known: Known,
     basis_of: Callable[[Block], str],
+    chars_max: int,
 ) -> Preparation:
     try:
         if not reader.may_edit(intent.actor, intent.document):
@@ -186,6 +198,8 @@ def _prepare(
         if not chosen.blocks:
             outcome = "all_protected" if chosen.protected else "nothing_to_do"
             return Preparation(intent, outcome, seen=chosen.seen)  # type: ignore[arg-type]
+        for block in chosen.blocks:
+            _refuse_unfit(block, chars_max)
         return _envelope(intent, chosen, source, fingerprint, basis_of)
     except SourceError as error:
         return Preparation(intent, "wait", code=error.code, message=error.message)
@@ -207,7 +221,6 @@ def _envelope(
 ) -> Preparation:
     fields, key_map = {}, {}
     for block in chosen.blocks:
-        _refuse_unfit(block)
         wire_key = _wire_key(block.key)
         fields[wire_key] = _wire_field(block)
         key_map[wire_key] = [block.key, selection.text_hash(block.value), basis_of(block)]
@@ -225,15 +238,15 @@ def _envelope(
     )
 
 
-def _refuse_unfit(block: Block) -> None:
+def _refuse_unfit(block: Block, chars_max: int) -> None:
     """What the engine would not take fails here, alone, and not with all that it would be sent with."""
     texts = [block.text] if block.plural is None else list(block.plural.values())
     if any("\0" in text for text in texts):
         raise CallerError(f"field {block.key!r} holds a NUL character", "invalid_fields")
     longest = max(map(len, texts))
-    if longest > FIELD_CHARS_MAX:
+    if longest > chars_max:
         raise CallerError(
-            f"field {block.key!r} has {longest} characters, at most {FIELD_CHARS_MAX}", "payload_too_large"
+            f"field {block.key!r} has {longest} characters, at most {chars_max}", "payload_too_large"
         )
 
 

@@ -22,7 +22,10 @@ _log = logger(__name__)
 
 
 class Reconciliation:
-    """Asks about at most 20 submissions a run, for at most 20 seconds; about each every `age_seconds`."""
+    """Asks about at most 20 submissions a run, for at most 20 seconds; about each every `age_seconds`.
+
+    Only about those that were made for this `account` at an engine.
+    """
 
     def __init__(
         self,
@@ -30,11 +33,13 @@ class Reconciliation:
         engine: EngineClient,
         clock: Clock,
         age_seconds: float = RECONCILE_AGE_SECONDS,
+        account: str = "local",
     ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
         self._age_seconds = age_seconds
+        self._account = account
 
     async def step(self) -> int:
         """Ask about the submissions that are due; how many were asked about.
@@ -42,7 +47,9 @@ class Reconciliation:
         Those that a slow engine left no time for come first next time; one that is answered with nonsense, or
         not at all, costs the others nothing, and its manifest's health says so.
         """
-        due = await self._database.run(reconciling.due_inquiries, RECONCILE_PER_RUN, self._age_seconds)
+        due = await self._database.run(
+            reconciling.due_inquiries, RECONCILE_PER_RUN, self._age_seconds, self._account
+        )
         until = self._clock.monotonic() + RECONCILE_RUN_SECONDS
         for asked, inquiry in enumerate(due):
             if self._clock.monotonic() >= until:

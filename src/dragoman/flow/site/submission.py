@@ -8,30 +8,51 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from dragoman.content.glossary import Glossary
 from dragoman.kernel import canonical
 from dragoman.kernel.errors import SourceError
 from dragoman.kernel.identity import Chance, sha256
 from dragoman.kernel.limits import (
-    FIELDS_PER_ITEM,
-    ITEMS_PER_SUBMISSION,
     SHARD_LEASE_SECONDS,
-    SUBMISSION_BYTES_MAX,
     SUBMISSION_LEASE_SECONDS,
     SUBMIT_PER_STEP,
+    TERMS_BYTES_MAX,
+    TERMS_PER_SUBMISSION,
 )
 from dragoman.kernel.offload import Offload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import LeaseKeeper, Source
 from dragoman.model.effects import Outgoing
-from dragoman.model.intents import DueIntent, Link, SendTicket, ShardWork, SubmissionDraft
-from dragoman.store.acts import submitting
+from dragoman.model.intents import DueIntent, Link, Sender, SendTicket, ShardWork, SubmissionDraft
+from dragoman.model.jobs import Capacity
+from dragoman.model.memories import Library, Manner, Term
+from dragoman.store.acts import preparing, submitting
 from dragoman.store.database import Database
 
-_ENVELOPE_BYTES = 4096
-"""Room for everything in a body that is not an item."""
+_FRAME_BYTES = 256
+"""Room in a body for its id, and for the names and signs between its parts."""
+_BARE = Library(Manner(), {})
+
+
+async def _usual() -> Capacity:
+    return Capacity()
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How this process reaches the engine. `capacity` gives what the engine takes in one submission now.
+
+    A `far` engine knows nothing of the project but what it is sent.
+    """
+
+    callback_url: str
+    sender: Callable[[], Sender] = Sender
+    capacity: Callable[[], Awaitable[Capacity]] = _usual
+    far: bool = False
 
 
 class Submitting:
@@ -45,8 +66,7 @@ class Submitting:
         chance: Chance,
         offload: Offload,
         source_of: Callable[[Mapping[str, Any]], Source],
-        callback_url: str,
-        fields_per_item: int = FIELDS_PER_ITEM,
+        way: Way,
         per_step: int = SUBMIT_PER_STEP,
     ) -> None:
         self._database = database
@@ -55,22 +75,28 @@ class Submitting:
         self._chance = chance
         self._offload = offload
         self._source_of = source_of
-        self._callback_url = callback_url
-        self._fields_per_item = fields_per_item
+        self._way = way
         self._per_step = per_step
 
     async def step(self) -> int:
         """Submit prepared intents of one shard; how many submissions were sent."""
-        limit = ITEMS_PER_SUBMISSION * self._per_step
+        capacity = await self._way.capacity()
+        limit = capacity.items_max * self._per_step
         work = await self._database.run(submitting.claim_prepared_intents, self._keeper.owner, limit)
         if work is None:
             return 0
         lease = self._keeper.hold("shards", (work.manifest_id, work.shard), work.fence, SHARD_LEASE_SECONDS)
         try:
             moved = await self._offload.call(self._moved_sources, work)
-            drafts = await self._offload.call(self._drafts, work, moved)
+            library = await self._database.read(preparing.library, work) if self._way.far else _BARE
+            drafts = await self._offload.call(self._drafts, work, moved, capacity, library)
             begun = await self._database.run(
-                submitting.persist_submissions, work, moved, drafts[: self._per_step], self._keeper.owner
+                submitting.persist_submissions,
+                work,
+                moved,
+                drafts[: self._per_step],
+                self._keeper.owner,
+                self._way.sender(),
             )
         finally:
             self._keeper.drop(lease)
@@ -79,7 +105,9 @@ class Submitting:
 
     async def resend_step(self) -> int:
         """Send again what waits for it, or what a vanished process left half sent; how many."""
-        begun = await self._database.run(submitting.begin_due_sends, self._keeper.owner, self._per_step)
+        begun = await self._database.run(
+            submitting.begin_due_sends, self._keeper.owner, self._per_step, self._way.sender()
+        )
         await self._send(begun)
         return len(begun)
 
@@ -108,14 +136,20 @@ class Submitting:
                 now[document] = ""
         return [intent.id for intent in work.intents if now[intent.document] != intent.source_fingerprint]
 
-    def _drafts(self, work: ShardWork, moved: Sequence[str]) -> list[SubmissionDraft]:
+    def _drafts(
+        self, work: ShardWork, moved: Sequence[str], capacity: Capacity, library: Library
+    ) -> list[SubmissionDraft]:
         still = [intent for intent in work.intents if intent.id not in set(moved)]
-        head = body_head(work.manifest_id, work.settings, self._callback_url)
-        return draft_submissions(head, still, self._chance, self._fields_per_item)
+        head = body_head(work.manifest_id, work.settings, self._way.callback_url, library.manner.style)
+        return draft_submissions(head, still, self._chance, capacity, library)
 
 
-def body_head(manifest_id: str, settings: Mapping[str, Any], callback_url: str) -> dict[str, Any]:
-    """What all submissions of a manifest share: its compatibility key, written out."""
+def body_head(
+    manifest_id: str, settings: Mapping[str, Any], callback_url: str, style: str = ""
+) -> dict[str, Any]:
+    """What all submissions of a manifest share: its compatibility key, written out, but for the sender and
+    the engine's capacity.
+    """
     options = {
         "provider_config": settings.get("provider", ""),
         "model": settings.get("model", ""),
@@ -124,6 +158,7 @@ def body_head(manifest_id: str, settings: Mapping[str, Any], callback_url: str) 
         "concurrency": settings.get("concurrency"),
         "speed": settings.get("speed", ""),
         "force": settings.get("mode") == "force" or None,
+        "push_id": settings.get("push_id", ""),
     }
     head: dict[str, Any] = {
         "clientJobId": manifest_id,
@@ -135,35 +170,86 @@ def body_head(manifest_id: str, settings: Mapping[str, Any], callback_url: str) 
         head["budget"] = settings["budget"]
     if settings.get("tone"):
         head["tone"] = settings["tone"]
+    if style:
+        head["style"] = style
     if callback_url:
         head["callbackUrl"] = callback_url
     return head
 
 
 def draft_submissions(
-    head: Mapping[str, Any], intents: Sequence[DueIntent], chance: Chance, fields_per_item: int
+    head: Mapping[str, Any],
+    intents: Sequence[DueIntent],
+    chance: Chance,
+    capacity: Capacity,
+    library: Library = _BARE,
 ) -> list[SubmissionDraft]:
-    """Group items up to the engine's limits. Pure: bytes, fingerprints and links, and nothing written."""
+    """Group items up to the engine's limits. Pure: bytes, fingerprints and links, and nothing written.
+
+    Every draft takes those terms of `library` along that its texts use.
+    """
+    terms_bytes = min(TERMS_BYTES_MAX, capacity.body_bytes_max // 4) if library.terms else 0
+    room = capacity.body_bytes_max - len(canonical.encode(dict(head))) - _FRAME_BYTES - terms_bytes
     drafts: list[SubmissionDraft] = []
     items: list[dict[str, Any]] = []
     links: list[Link] = []
-    size, room = 0, SUBMISSION_BYTES_MAX - _ENVELOPE_BYTES
-    for item, link, item_bytes in _items(intents, fields_per_item):
-        if items and (len(items) >= ITEMS_PER_SUBMISSION or size + item_bytes > room):
-            drafts.append(_draft(head, items, links, chance))
+    size = 0
+
+    def close() -> None:
+        terms = _wire_terms(_used_terms(items, library), terms_bytes)
+        drafts.append(_draft({**head, **({"glossary": terms} if terms else {})}, items, links, chance))
+
+    for item, link, item_bytes in _items(intents, capacity.fields_per_item_max, room):
+        if items and (len(items) >= capacity.items_max or size + item_bytes > room):
+            close()
             items, links, size = [], [], 0
         items.append(item)
         links.append(link)
         size += item_bytes
     if items:
-        drafts.append(_draft(head, items, links, chance))
+        close()
     return drafts
 
 
-def _items(intents: Sequence[DueIntent], fields_per_item: int) -> Iterator[tuple[dict[str, Any], Link, int]]:
+def _used_terms(items: Sequence[Mapping[str, Any]], library: Library) -> Iterator[Term]:
+    """The terms that the texts of these items use, each once."""
+    if not library.terms:
+        return
+    seen: set[Term] = set()
+    glossaries: dict[str, Glossary] = {}
+    for item in items:
+        locale = item["targetLang"]
+        if locale not in glossaries:
+            glossaries[locale] = Glossary((*library.terms.get("", ()), *library.terms.get(locale, ())))
+        for field in item["fields"].values():
+            texts = field["plural"].values() if "plural" in field else (field["text"],)
+            fresh = [term for term in glossaries[locale].entries("\n".join(texts)) if term not in seen]
+            seen.update(fresh)
+            yield from fresh
+
+
+def _wire_terms(terms: Iterable[Term], bytes_max: int) -> list[dict[str, Any]]:
+    """Terms as a body carries them, so many as it has room for."""
+    told: list[dict[str, Any]] = []
+    for term in terms:
+        said: dict[str, Any] = {"source": term.source, "target": term.target, "status": term.status}
+        if term.target_locale:
+            said["targetLang"] = term.target_locale
+        if term.case_sensitive:
+            said["caseSensitive"] = True
+        bytes_max -= len(canonical.encode(said)) + 1
+        if bytes_max < 0 or len(told) >= TERMS_PER_SUBMISSION:
+            break
+        told.append(said)
+    return told
+
+
+def _items(
+    intents: Sequence[DueIntent], fields_per_item: int, room: int
+) -> Iterator[tuple[dict[str, Any], Link, int]]:
     for intent in intents:
         fields = json.loads(intent.prepared or "{}")["fields"]
-        parts = list(_parts(fields, fields_per_item))
+        parts = list(_parts(fields, fields_per_item, room))
         for number, part in enumerate(parts, start=1):
             ref = f"dragoman:{intent.id}:g{intent.generation}"
             if len(parts) > 1:
@@ -173,19 +259,17 @@ def _items(intents: Sequence[DueIntent], fields_per_item: int) -> Iterator[tuple
             yield (
                 {"ref": ref, "targetLang": intent.locale, "fields": part},
                 link,
-                len(encoded) + len(ref) + 64,
+                len(encoded) + len(ref) + len(intent.locale) + 64,
             )
 
 
-def _parts(fields: Mapping[str, Any], fields_per_item: int) -> Iterator[dict[str, Any]]:
+def _parts(fields: Mapping[str, Any], fields_per_item: int, room: int) -> Iterator[dict[str, Any]]:
     """Split a document that is over the limits; the neighbours stay together."""
     part: dict[str, Any] = {}
     size = 0
     for key, field in fields.items():
         field_bytes = len(canonical.encode(field)) + len(key) + 8
-        if part and (
-            len(part) >= fields_per_item or size + field_bytes > SUBMISSION_BYTES_MAX - _ENVELOPE_BYTES
-        ):
+        if part and (len(part) >= fields_per_item or size + field_bytes > room - _FRAME_BYTES):
             yield part
             part, size = {}, 0
         part[key] = field

@@ -128,7 +128,7 @@ def _settings(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
 def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
     manifest = viewing.manifest_row(tx, scope, manifest_id)
     sums = viewing.sums_of(tx, manifest)
-    numbers, split = viewing.counts(manifest, sums), viewing.field_split(sums)
+    numbers, split = viewing.counters(manifest, sums), viewing.field_split(sums)
     retryable = numbers.pop("retryable_failed")
     return {
         "manifest_id": manifest.id,
@@ -143,6 +143,7 @@ def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
         "publication": publications.publication_of(tx, manifest),
         "health": _health(tx, manifest, sums),
         "created_at": iso(manifest.created_at),
+        "started_at": iso(manifest.started_at),
         "updated_at": iso(manifest.updated_at),
         "completed_at": iso(manifest.completed_at),
         "last_error": manifest.error_code,
@@ -192,7 +193,7 @@ def _failures(tx: Tx, scope: Workspace, manifest_id: str, after_ordinal: int, li
     return {
         "items": [_failure(row, [field for field in fields if field.intent_id == row.id]) for row in page],
         "next": page[-1].ordinal if len(rows) > limit else None,
-        "total": viewing.counts(manifest, viewing.sums_of(tx, manifest))["failed"],
+        "total": viewing.counts(tx, manifest)["failed"],
     }
 
 

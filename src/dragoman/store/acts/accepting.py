@@ -10,7 +10,7 @@ from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import BATCH_DEADLINE_SECONDS, JOB_DEADLINE_SECONDS
 from dragoman.machines.tables import JOB
-from dragoman.model.jobs import Accepted, NewJob
+from dragoman.model.jobs import Accepted, NewJob, Submission
 from dragoman.store.rows import budgets, controls, job_fields, jobs, lanes
 from dragoman.store.transaction import Tx, repeatable
 
@@ -49,6 +49,14 @@ def _standing(tx: Tx, new: NewJob) -> Accepted:
     return Accepted(job.id, False, job.submission_id, job.state)
 
 
+def _library(submission: Submission) -> str | None:
+    """Style and terms that came along; `job_views.load_job` reads them."""
+    if not (submission.style or submission.terms):
+        return None
+    terms = [asdict(term) for term in submission.terms]
+    return json.dumps({"style": submission.style, "terms": terms}, ensure_ascii=False)
+
+
 def _row(tx: Tx, new: NewJob, due_at: int | None) -> dict[str, Any]:
     submission, options = new.submission, new.submission.options
     passed_through = sum(field.passes for field in new.fields)
@@ -72,6 +80,7 @@ def _row(tx: Tx, new: NewJob, due_at: int | None) -> dict[str, Any]:
         "options": json.dumps(asdict(options), ensure_ascii=False),
         "provider": options.provider,
         "model": new.model,
+        "library": _library(submission),
         "callback_url": submission.callback_url,
         "callback_secret": new.callback_secret,
         "queue_payload": json.dumps(payload),

@@ -145,7 +145,7 @@ def pass_numbers(tx: Tx, manifest_id: str) -> dict[str, int] | None:
 
 def _numbers(tx: Tx, manifest: Row) -> dict[str, int]:
     sums = viewing.sums_of(tx, manifest)
-    counts, split = viewing.counts(manifest, sums), viewing.field_split(sums)
+    counts, split = viewing.counters(manifest, sums), viewing.field_split(sums)
     money = viewing.money(tx, manifest.workspace, manifest.id)
     return {
         "completed": counts["completed"],

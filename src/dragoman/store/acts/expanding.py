@@ -18,6 +18,7 @@ from dragoman.kernel.errors import LeaseLost, sanitize
 from dragoman.kernel.limits import ENUMERATION_LEASE_SECONDS, LIST_FAILURES_MAX, SHARD_INTENTS
 from dragoman.model.walks import Met, Place
 from dragoman.store import leases
+from dragoman.store.acts import moving
 from dragoman.store.columns import is_set
 from dragoman.store.rows import intents, manifests, shards
 from dragoman.store.schema import site as tables
@@ -50,7 +51,10 @@ class Held(NamedTuple):
 
 
 def claim_enumerating_manifest(tx: Tx, owner: str) -> Row | None:
-    """The next manifest whose enumeration is open, neither canceled nor paused, leased."""
+    """The next manifest whose enumeration is open, neither canceled nor paused, leased.
+
+    The first claim of all stamps its start.
+    """
     claimed = leases.claim(
         tx,
         _MANIFESTS,
@@ -64,6 +68,7 @@ def claim_enumerating_manifest(tx: Tx, owner: str) -> Row | None:
         limit=1,
         owner=owner,
         lease_seconds=ENUMERATION_LEASE_SECONDS,
+        set_={"started_at": sa.func.coalesce(_MANIFESTS.c.started_at, tx.now)},
     )
     return claimed[0] if claimed else None
 
@@ -139,7 +144,7 @@ def record_walk(
     intents.insert_pairs(
         tx, manifest, [(start + index, pair.document, pair.locale) for index, pair in enumerate(fresh)]
     )
-    intents.refuse_met(tx, manifest_id, [pair for pair in fresh if pair.code])
+    _refuse_met(tx, manifest_id, [pair for pair in fresh if pair.code])
     manifests.change(
         tx,
         manifest_id,
@@ -154,6 +159,14 @@ def record_walk(
     if place.phase == "done":
         _open(tx, manifest, fence, place)
     return Recorded(len(fresh))
+
+
+def _refuse_met(tx: Tx, manifest_id: str, met: Sequence[Met]) -> None:
+    """Fail the intents of pairs that the walk met and that nobody can work."""
+    for pair in met:
+        row = intents.of_pair(tx, manifest_id, pair.document, pair.locale)
+        if row is not None:
+            moving.refuse(tx, row, pair.code, pair.message)
 
 
 def record_listing_failure(

@@ -10,7 +10,7 @@ from dragoman.kernel.clock import iso, month
 from dragoman.kernel.errors import CallerError
 from dragoman.machines.tables import JOB
 from dragoman.model.jobs import Field, Job, JobOptions, OpenCall
-from dragoman.model.memories import Library, Shelf
+from dragoman.model.memories import Library, Shelf, Term
 from dragoman.model.scopes import System, Workspace
 from dragoman.store import payloads
 from dragoman.store.acts import remembering
@@ -47,8 +47,24 @@ def load_job(tx: Tx, _system: System, job_id: str) -> Loaded:
     open_calls = unclosed_calls(tx, job_id)
     shelf = Shelf(job.project, job.source_locale)
     locales = sorted({field.target_locale for field in fields})
-    library = remembering.library(tx, Workspace(job.workspace), shelf, locales)
+    library = _with(row.library, remembering.library(tx, Workspace(job.workspace), shelf, locales))
     return Loaded(job, row.cancel_asked, fields, open_calls, calls.last_ordinal(tx, job_id), library)
+
+
+def _with(brought: str | None, own: Library) -> Library:
+    """What a site of another database sent along goes before what is known here of its project."""
+    if brought is None:
+        return own
+    said = json.loads(brought)
+    terms: dict[str, tuple[Term, ...]] = {}
+    for told in said["terms"]:
+        term = Term(**told)
+        terms[term.target_locale] = (*terms.get(term.target_locale, ()), term)
+    named = {(term.source.casefold(), locale) for locale, some in terms.items() for term in some}
+    for locale, some in own.terms.items():
+        kept = tuple(term for term in some if (term.source.casefold(), locale) not in named)
+        terms[locale] = (*terms.get(locale, ()), *kept)
+    return Library(replace(own.manner, style=said["style"] or own.manner.style), terms)
 
 
 def unclosed_calls(tx: Tx, job_id: str) -> tuple[OpenCall, ...]:
@@ -105,11 +121,11 @@ def held_calls(tx: Tx, scope: Workspace, client_job_id: str, limit: int) -> list
     return held
 
 
-def recent_jobs(tx: Tx, scope: Workspace, before: str, limit: int) -> dict[str, Any]:
-    """Jobs of a workspace, newest first; `next_cursor` leads to older ones."""
+def recent_jobs(tx: Tx, scope: Workspace, before: str, limit: int, push_id: str = "") -> dict[str, Any]:
+    """Jobs of a workspace, newest first, those of a push or all; `next_cursor` leads to older ones."""
     created, _, job_id = before.partition("_")
     page = jobs.recent(
-        tx, scope.id, (int(created), job_id) if job_id and created.isdecimal() else None, limit
+        tx, scope.id, (int(created), job_id) if job_id and created.isdecimal() else None, limit, push_id
     )
     last = page[-1] if len(page) == limit else None
     return {

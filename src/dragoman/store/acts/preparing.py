@@ -13,8 +13,8 @@ from dragoman.kernel.limits import RETRIES_PER_GENERATION
 from dragoman.model.intents import DueIntent, Preparation, ShardWork
 from dragoman.model.memories import Library, Shelf
 from dragoman.model.scopes import System, Workspace
-from dragoman.store.acts import remembering
-from dragoman.store.rows import claims, field_sums, history, intents, manifests, shards, texts
+from dragoman.store.acts import moving, remembering
+from dragoman.store.rows import claims, field_sums, intents, manifests, shards, texts
 from dragoman.store.transaction import Row, Tx
 
 
@@ -32,7 +32,7 @@ def claim_due_intents(tx: Tx, owner: str, limit: int) -> ShardWork | None:
         return None
     _return_abandoned(tx, claimed)
     rows = intents.due(tx, claimed.manifest_id, claimed.shard, "pending", limit)
-    intents.move(tx, [row.id for row in rows], "claim")
+    moving.move(tx, rows, "claim")
     shards.recount(tx, claimed.manifest_id, [claimed.shard])
     if not rows:
         claims.release_shard(tx, claimed.manifest_id, claimed.shard, claimed.fence)
@@ -43,13 +43,13 @@ def claim_due_intents(tx: Tx, owner: str, limit: int) -> ShardWork | None:
         shard=claimed.shard,
         fence=claimed.fence,
         settings=json.loads(manifest.settings),
-        intents=tuple(intents.as_due(row, manifest.actor) for row in rows),
+        intents=tuple(intents.as_due(row, manifest.actor, "preparing") for row in rows),
     )
 
 
 def _return_abandoned(tx: Tx, shard: Row) -> None:
     abandoned = intents.in_state(tx, shard.manifest_id, shard.shard, "preparing")
-    intents.move(tx, abandoned, "lease_expired", next_attempt_at=tx.now)
+    moving.move(tx, abandoned, "lease_expired", next_attempt_at=tx.now)
 
 
 def known_entries(tx: Tx, work: ShardWork) -> dict[tuple[str, str], dict[str, Row]]:
@@ -71,18 +71,19 @@ def library(tx: Tx, work: ShardWork) -> Library:
 def record_preparations(tx: Tx, work: ShardWork, outcomes: Sequence[Preparation], jitter: float) -> bool:
     """Write down what preparing came to, give the shard back; True when this ended the manifest.
 
-    `jitter` (0 to 1) spreads retries. Raises `LeaseLost` under a stale fence: then nothing is written.
+    `jitter` (0 to 1) spreads retries. Raises `LeaseLost` under a stale fence, or when an intent has moved on:
+    then nothing is written.
     """
     claims.hold_shard(tx, work.manifest_id, work.shard, work.fence)
-    intents.prepare(tx, [outcome for outcome in outcomes if outcome.outcome == "prepare"])
+    moving.prepare(tx, [outcome for outcome in outcomes if outcome.outcome == "prepare"])
     for outcome in outcomes:
         _record(tx, outcome, jitter)
     quiet = [outcome.intent for outcome in outcomes if outcome.outcome == "nothing_to_do"]
-    intents.move(tx, [intent.id for intent in quiet], "nothing_to_do", error_code="up_to_date")
-    history.of_intents(tx, quiet, "nothing_to_do", "skipped", "up_to_date")
+    moving.move(tx, quiet, "nothing_to_do", error_code="up_to_date")
     texts.add_seen(tx, [row for outcome in outcomes for row in _seen(tx, outcome)])
-    left = {intent.id for intent in work.intents} - {outcome.intent.id for outcome in outcomes}
-    intents.move(tx, sorted(left), "lease_expired", next_attempt_at=tx.now)
+    worked = {outcome.intent.id for outcome in outcomes}
+    left = [intent for intent in work.intents if intent.id not in worked]
+    moving.move(tx, left, "lease_expired", next_attempt_at=tx.now)
     prepared = [outcome.intent.ordinal for outcome in outcomes if outcome.outcome == "prepare"]
     field_sums.recount(tx, work.manifest_id, prepared)
     ended = shards.recount(tx, work.manifest_id, [work.shard])
@@ -94,10 +95,9 @@ def _record(tx: Tx, outcome: Preparation, jitter: float) -> None:
     """What came of an intent that was not prepared."""
     intent = outcome.intent
     if outcome.outcome == "all_protected":
-        intents.move(tx, [intent.id], "all_protected", error_code="target_protected")
-        history.of_intents(tx, [intent], "all_protected", "protected", "target_protected")
+        moving.move(tx, [intent], "all_protected", error_code="target_protected")
     elif outcome.outcome == "refuse":
-        _refuse(tx, intent, outcome.code, outcome.message)
+        moving.refuse(tx, intent, outcome.code, outcome.message)
     elif outcome.outcome == "wait":
         _retry_or_fail(tx, outcome, jitter)
 
@@ -106,25 +106,19 @@ def _retry_or_fail(tx: Tx, outcome: Preparation, jitter: float) -> None:
     intent = outcome.intent
     attempt = intent.generation_attempt_count + 1
     if attempt >= RETRIES_PER_GENERATION:
-        _refuse(tx, intent, "retry_exhausted", outcome.message)
+        moving.refuse(tx, intent, "retry_exhausted", outcome.message)
         return
     delay_seconds = intents.retry_delay_seconds(attempt, jitter, outcome.retry_after_seconds)
-    intents.move(
+    moving.move(
         tx,
-        [intent.id],
+        [intent],
         "lease_expired",
         generation_attempt_count=attempt,
         attempt_count=intent.attempt_count + 1,
         next_attempt_at=tx.now + seconds(delay_seconds),
         error_code=outcome.code,
-        error_message=outcome.message[:500],
+        error_message=outcome.message,
     )
-    history.of_intents(tx, [intent], "wait", "pending", outcome.code, outcome.message)
-
-
-def _refuse(tx: Tx, intent: DueIntent, code: str, message: str) -> None:
-    if intents.refuse(tx, intent, "refuse", code, message):
-        history.of_intents(tx, [intent], "refuse", "failed", code, message)
 
 
 def _seen(tx: Tx, outcome: Preparation) -> list[dict[str, object]]:

@@ -111,7 +111,7 @@ def purge_job(tx: Tx, scope: System, job_id: str, days: int) -> bool:
     if job.purged_at is None and (age >= kept or (job.error_code != QUARANTINED and not _is_owed(tx, job))):
         texts = sa.update(_F).where(_F.c.job_id == job_id)
         tx.touched(texts.values(text=None, note=None, context=None))
-        tx.touched(sa.update(_J).where(_J.c.id == job_id).values(purged_at=tx.now))
+        tx.touched(sa.update(_J).where(_J.c.id == job_id).values(purged_at=tx.now, library=None))
         gone = True
     if age >= kept and not _is_owed(tx, job):
         results = sa.update(_F).where(_F.c.job_id == job_id, _F.c.result.is_not(None))

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 
 from dragoman.kernel.errors import sanitize
 from dragoman.kernel.limits import RECONCILE_AGE_SECONDS
-from dragoman.store.rows import intents, shards, submissions
+from dragoman.store.acts import moving
+from dragoman.store.rows import shards, submissions
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Tx
 
@@ -27,13 +28,15 @@ class Inquiry(NamedTuple):
     """What went wrong when it was last asked about; empty where nothing did."""
 
 
-def due_inquiries(tx: Tx, limit: int, age_seconds: float = RECONCILE_AGE_SECONDS) -> list[Inquiry]:
+def due_inquiries(
+    tx: Tx, limit: int, age_seconds: float = RECONCILE_AGE_SECONDS, engine: str = "local"
+) -> list[Inquiry]:
     """Submissions accepted so long ago and not settled; each one's next turn moves on, so that none starves
     another.
     """
     return [
         Inquiry(row.id, row.workspace, row.manifest_id, row.remote_job_id, row.error_code or "")
-        for row in submissions.due_for_inquiry(tx, limit, age_seconds)
+        for row in submissions.due_for_inquiry(tx, limit, age_seconds, engine)
     ]
 
 
@@ -50,12 +53,13 @@ def note_answer(tx: Tx, submission_id: str, code: str, message: str) -> None:
 def mark_processing(tx: Tx, submission_id: str) -> int:
     """The engine works on this submission: its queued intents show it; how many moved."""
     where = (_INTENTS.c.submission_id == submission_id, _INTENTS.c.state == "queued")
-    found = tx.all(sa.select(_INTENTS.c.id, _INTENTS.c.shard, _INTENTS.c.manifest_id).where(*where))
+    found = tx.all(sa.select(_INTENTS.c.shard, _INTENTS.c.manifest_id).where(*where).distinct())
     if not found:
         return 0
     manifest_id = found[0].manifest_id
     touched = {row.shard for row in found}
     shards.lock(tx, manifest_id, touched)
-    moved = intents.move(tx, [row.id for row in found], "start")
+    queued = tx.all(sa.select(_INTENTS).where(*where))
+    moving.move(tx, queued, "start")
     shards.recount(tx, manifest_id, touched)
-    return moved
+    return len(queued)

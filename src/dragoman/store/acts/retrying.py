@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import GENERATIONS_MAX, RETRY_PER_TRANSACTION
 from dragoman.model.scopes import Scope, System
-from dragoman.store.acts import steering
+from dragoman.store.acts import moving, steering
 from dragoman.store.columns import is_set
-from dragoman.store.rows import history, intents, manifests, shards
+from dragoman.store.rows import manifests, shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
@@ -161,8 +161,7 @@ def _locked(tx: Tx, manifest_id: str, seen: Sequence[Row]) -> list[Row]:
 def _reopen(tx: Tx, manifest_id: str, chosen: Sequence[Row], changes: Mapping[str, Any]) -> None:
     """Open these (locked) intents again, and change the manifest with them."""
     manifests.keep(tx, manifest_id)
-    intents.reopen(tx, chosen)
-    history.of_intents(tx, chosen, "retry", "pending")
+    moving.reopen(tx, chosen)
     manifests.change(tx, manifest_id, **changes)
     shards.recount(tx, manifest_id, {row.shard for row in chosen})
 

@@ -16,7 +16,8 @@ from dragoman.model.intents import Admitted, ManifestDraft
 from dragoman.model.scopes import Scope, System
 from dragoman.model.walks import Place
 from dragoman.store import leases
-from dragoman.store.rows import history, intents, manifests, shards
+from dragoman.store.acts import moving
+from dragoman.store.rows import intents, manifests, shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx, repeatable
 
@@ -58,8 +59,7 @@ def settle_sample(tx: Tx, manifest_id: str, fence: int, limit: int) -> bool:
     chosen = frozenset(place.sample)
     left = [row for row in rows if row.ordinal not in chosen]
     intents.let_go(tx, [row for row in rows if row.ordinal in chosen])
-    intents.move(tx, [row.id for row in left], "leave_out", error_code="canary_not_sampled")
-    history.of_intents(tx, left, "leave_out", "skipped", "canary_not_sampled")
+    moving.move(tx, left, "leave_out", error_code="canary_not_sampled")
     ended = len(rows) < limit
     if ended:
         values = {

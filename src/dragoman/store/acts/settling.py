@@ -21,10 +21,9 @@ from dragoman.machines.tables import INTENT, RECEIPT
 from dragoman.model.events import Delivery
 from dragoman.model.intents import FieldResult, ItemResult, JobEvent
 from dragoman.model.scopes import System
+from dragoman.store.acts import moving
 from dragoman.store.rows import (
     field_sums,
-    history,
-    intents,
     manifests,
     receipts,
     requests,
@@ -185,9 +184,9 @@ def _end_intents(
         alike.setdefault((code, message, tuple(tally.items())), []).append(row)
     for (code, message, counts), rows in alike.items():
         moved = "cancel" if code == "canceled" else "fail" if code else "complete"
-        intents.move(
+        moving.move(
             tx,
-            [row.id for row in rows],
+            rows,
             moved,
             error_code=code or None,
             error_message=message if code else None,
@@ -195,8 +194,6 @@ def _end_intents(
             last_event_sequence=event.event_sequence,
             **dict(counts),
         )
-        after = {"cancel": "skipped", "fail": "failed", "complete": "completed"}[moved]
-        history.of_intents(tx, rows, moved, after, code, message if code else "")
     return ended
 
 

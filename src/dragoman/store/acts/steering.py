@@ -14,6 +14,7 @@ from dragoman.kernel.limits import CANCEL_INTENTS, CONTROL_SECONDS, RETRY_FIRST_
 from dragoman.machines.tables import INTENT, MANIFEST, SUBMISSION
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
 from dragoman.model.scopes import Scope, Workspace
+from dragoman.store.acts import moving
 from dragoman.store.columns import is_set
 from dragoman.store.rows import effects, history, intents, manifests, requests, shards, submissions
 from dragoman.store.schema import site as tables
@@ -205,8 +206,7 @@ def cancel_shard(tx: Tx, manifest_id: str, shard: int) -> bool:
         )
         .limit(CANCEL_INTENTS)
     )
-    intents.move(tx, [row.id for row in free], "cancel", error_code="canceled")
-    history.of_intents(tx, free, "cancel", "skipped", "canceled")
+    moving.move(tx, free, "cancel", error_code="canceled")
     shards.recount(tx, manifest_id, [shard])
     return len(free) == CANCEL_INTENTS
 

@@ -5,7 +5,8 @@ recorded.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -15,14 +16,28 @@ from dragoman.kernel.identity import sha256
 from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, RETRIES_PER_GENERATION, RETRY_FIRST_SECONDS
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
-from dragoman.model.intents import SendTicket, ShardWork, SubmissionDraft
+from dragoman.model.intents import Sender, SendTicket, ShardWork, SubmissionDraft
 from dragoman.model.scopes import System
-from dragoman.store.rows import claims, effects, history, intents, manifests, receipts, shards, submissions
+from dragoman.store.acts import moving
+from dragoman.store.rows import claims, effects, intents, manifests, receipts, shards, submissions
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
 _INTENTS = tables.intents
+_NO_SECRET = "callback_secret_missing"  # noqa: S105 - a code
 _INTENT_CODES = {name for name, code in CODES.items() if code.kind == "intent"}
+
+
+class _Frozen(NamedTuple):
+    """Of a submission what sending needs, by the names of its columns."""
+
+    id: str
+    workspace: str
+    manifest_id: str
+    fingerprint: str
+    body: bytes
+    secret_mark: str
+    fence: int
 
 
 def claim_prepared_intents(tx: Tx, owner: str, limit: int) -> ShardWork | None:
@@ -43,8 +58,8 @@ def claim_prepared_intents(tx: Tx, owner: str, limit: int) -> ShardWork | None:
         manifest_id=claimed.manifest_id,
         shard=claimed.shard,
         fence=claimed.fence,
-        settings=json.loads(manifest.settings),
-        intents=tuple(intents.as_due(row, manifest.actor) for row in rows),
+        settings={**json.loads(manifest.settings), "push_id": manifest.push_id or ""},
+        intents=tuple(intents.as_due(row, manifest.actor, "prepared") for row in rows),
     )
 
 
@@ -54,6 +69,7 @@ def persist_submissions(
     moved: Sequence[str],
     drafts: Sequence[SubmissionDraft],
     owner: str,
+    sender: Sender,
 ) -> list[tuple[SendTicket, Outgoing]]:
     """Freeze drafts, link their intents, begin their sending, and give the shard back.
 
@@ -64,85 +80,84 @@ def persist_submissions(
     claims.hold_shard(tx, work.manifest_id, work.shard, work.fence)
     if manifests.is_paused(tx, work.manifest_id):
         raise LeaseLost(f"manifest {work.manifest_id} is paused")
-    intents.move(tx, moved, "source_moved", prepared=None, key_map=None, next_attempt_at=tx.now)
-    begun = [_persist(tx, work, draft, owner) for draft in drafts]
+    gone = [intent for intent in work.intents if intent.id in set(moved)]
+    moving.move(tx, gone, "source_moved", prepared=None, key_map=None, next_attempt_at=tx.now)
+    begun = [_persist(tx, work, draft, owner, sender) for draft in drafts]
     shards.recount(tx, work.manifest_id, [work.shard])
     claims.release_shard(tx, work.manifest_id, work.shard, work.fence)
     return begun
 
 
-def _persist(tx: Tx, work: ShardWork, draft: SubmissionDraft, owner: str) -> tuple[SendTicket, Outgoing]:
-    linked = {link.intent_id: link.generation for link in draft.links}
-    current = tx.all(
-        sa.select(_INTENTS.c.id, _INTENTS.c.generation).where(
-            _INTENTS.c.id.in_(list(linked)), _INTENTS.c.state == "prepared"
-        )
+def _persist(
+    tx: Tx, work: ShardWork, draft: SubmissionDraft, owner: str, sender: Sender
+) -> tuple[SendTicket, Outgoing]:
+    intents.link(tx, {link.intent_id: link.generation for link in draft.links}, draft.id)
+    submissions.insert(tx, work.workspace, work.manifest_id, draft, owner, sender)
+    frozen = _Frozen(
+        draft.id, work.workspace, work.manifest_id, draft.fingerprint, draft.body, sender.mark, 1
     )
-    if {row.id: row.generation for row in current} != linked:
-        raise LeaseLost(f"an intent of submission {draft.id} has moved on")
-    submissions.insert(tx, work.workspace, work.manifest_id, draft, owner)
-    tx.touched(
-        sa.update(_INTENTS)
-        .where(_INTENTS.c.id.in_(list(linked)))
-        .values(submission_id=draft.id, next_attempt_at=None, updated_at=tx.now)
-    )
-    outgoing = _begin(tx, work.workspace, draft.id, work.manifest_id, draft.fingerprint, draft.body, owner, 1)
-    return SendTicket(draft.id, 1), outgoing
+    return SendTicket(draft.id, 1), _begin(tx, frozen, owner, sender)
 
 
-def _begin(
-    tx: Tx,
-    workspace: str,
-    submission_id: str,
-    manifest_id: str,
-    fingerprint: str,
-    body: bytes,
-    owner: str,
-    fence: int,
-) -> Outgoing:
+def _begin(tx: Tx, row: _Frozen, owner: str, sender: Sender) -> Outgoing:
+    if sender.mark and not row.secret_mark:
+        submissions.mark(tx, row.id, sender.mark)
     effect = effects.ensure(
         tx,
         EffectIdentity(
-            workspace=workspace,
+            workspace=row.workspace,
             family="submission",
-            key=f"SUBMISSION:{workspace}:{submission_id}",
+            key=f"SUBMISSION:{row.workspace}:{row.id}",
             idempotency="PROVIDER_IDEMPOTENT",
             purpose="hand prepared intents to the engine",
             source_kind="submissions",
-            source_id=submission_id,
-            payload_fingerprint=fingerprint,
-            correlation_id=manifest_id,
+            source_id=row.id,
+            payload_fingerprint=row.fingerprint,
+            correlation_id=row.manifest_id,
         ),
     )
     effects.take_over(tx, effect.id)
     plan = AttemptPlan(
         account="engine",
         worker=owner,
-        fence=fence,
+        fence=row.fence,
         deadline_seconds=CALL_TIMEOUT_SECONDS,
-        request_fingerprint=sha256(body),
+        request_fingerprint=sha256(row.body),
     )
-    outgoing = effects.start(tx, effect, plan, body, {"kind": "submit", "submission_id": submission_id})
+    facts: dict[str, str | int] = {
+        "kind": "submit",
+        "submission_id": row.id,
+        "secret_mark": row.secret_mark or sender.mark,
+    }
+    outgoing = effects.start(tx, effect, plan, row.body, facts)
     if outgoing is None:
-        raise LeaseLost(f"submission {submission_id} needs no sending")
+        raise LeaseLost(f"submission {row.id} needs no sending")
     return outgoing
 
 
-def begin_due_sends(tx: Tx, owner: str, limit: int) -> list[tuple[SendTicket, Outgoing]]:
+def begin_due_sends(tx: Tx, owner: str, limit: int, sender: Sender) -> list[tuple[SendTicket, Outgoing]]:
     """Take submissions that wait for a retry or whose sender is gone, and begin sending their stored bytes
-    again.
+    again: to the engine that they were made for, under the secret that they were first sent under.
     """
     begun = []
-    for row in submissions.claim(tx, owner, limit):
+    for row in submissions.claim(tx, owner, limit, sender.engine):
         if manifests.is_paused(tx, row.manifest_id):  # it is looked at again, and going on makes it due
             later = tx.now + seconds(RETRY_FIRST_SECONDS)
             submissions.finish_sending(tx, row.id, row.fence, "retry_wait", next_attempt_at=later)
             continue
-        outgoing = _begin(
-            tx, row.workspace, row.id, row.manifest_id, row.fingerprint, row.body, owner, row.fence
-        )
-        begun.append((SendTicket(row.id, row.fence), outgoing))
+        frozen = _Frozen(*(getattr(row, name) for name in _Frozen._fields))
+        begun.append((SendTicket(row.id, row.fence), _begin(tx, frozen, owner, sender)))
     return begun
+
+
+def marks_in_use(tx: Tx, engine: str) -> dict[str, int]:
+    """Mark of a callback secret → how many open submissions of this account were sent under it."""
+    return submissions.marks_in_use(tx, engine)
+
+
+def of_other_engines(tx: Tx, engine: str) -> dict[str, int]:
+    """Account → how many open submissions were made for it, and wait for a process that has it."""
+    return submissions.of_other_engines(tx, engine)
 
 
 def record_send(tx: Tx, outgoing: Outgoing, answer: Answer, ticket: SendTicket, jitter: float) -> bool:
@@ -161,7 +176,7 @@ def record_send(tx: Tx, outgoing: Outgoing, answer: Answer, ticket: SendTicket, 
     if answer.outcome in ("SUCCEEDED", "ACCEPTED"):
         return _record_acceptance(tx, row, str(json.loads(answer.body or b"{}")["job_id"]))
     retryable = answer.outcome != "REJECTED" or (answer.code in CODES and CODES[answer.code].retryable)
-    if retryable and row.attempt_count + 1 < RETRIES_PER_GENERATION:
+    if answer.code == _NO_SECRET or (retryable and row.attempt_count + 1 < RETRIES_PER_GENERATION):
         _send_again(tx, row, answer, jitter)
     else:
         _record_refusal(tx, row, answer)
@@ -172,10 +187,7 @@ def _record_acceptance(tx: Tx, row: Row, remote_job_id: str) -> bool:
     submissions.accept(tx, row.id, row.fence, remote_job_id)
     generations = {link.intent_id: link.generation for link in submissions.links(tx, row.id)}
     touched = _lock_linked(tx, row, list(generations))
-    current = [intent for intent in touched if generations[intent.id] == intent.generation]
-    ids = [intent.id for intent in current if intent.state == "prepared"]
-    intents.move(tx, ids, "accept", remote_job_id=remote_job_id, prepared=None)
-    history.of_intents(tx, [intent for intent in current if intent.id in set(ids)], "accept", "queued")
+    moving.move(tx, _current(touched, generations), "accept", remote_job_id=remote_job_id, prepared=None)
     shards.recount(tx, row.manifest_id, {intent.shard for intent in touched})
     receipts.wake(tx, row.workspace, row.id)
     return True
@@ -188,9 +200,15 @@ def _lock_linked(tx: Tx, row: Row, intent_ids: list[str]) -> list[Row]:
     return tx.all(sa.select(_INTENTS).where(where))
 
 
+def _current(touched: Sequence[Row], generations: Mapping[str, int]) -> list[Row]:
+    """Of the linked intents those that still wait for the engine's word in the linked generation."""
+    return [row for row in touched if row.state == "prepared" and row.generation == generations[row.id]]
+
+
 def _send_again(tx: Tx, row: Row, answer: Answer, jitter: float) -> None:
-    attempt = row.attempt_count + 1
-    delay_seconds = intents.retry_delay_seconds(attempt, jitter, answer.retry_after_seconds)
+    costs = answer.code != _NO_SECRET  # nothing was sent, and nothing is until a person puts it there
+    attempt = row.attempt_count + costs
+    delay_seconds = intents.retry_delay_seconds(max(1, attempt), jitter, answer.retry_after_seconds)
     if answer.outcome in ATTEMPT.groups["UNKNOWN"] and attempt == 1:
         delay_seconds = (
             0  # a lost answer is repaired by the same bytes at once; only then does the rule set in
@@ -204,7 +222,7 @@ def _send_again(tx: Tx, row: Row, answer: Answer, jitter: float) -> None:
         next_attempt_at=tx.now + seconds(delay_seconds),
         error_code=answer.code or None,
         error_message=answer.message[:500] or None,
-        parked_for="secret" if answer.code == "callback_secret_missing" else "",
+        parked_for="" if costs else "secret",
     )
 
 
@@ -216,9 +234,7 @@ def _record_refusal(tx: Tx, row: Row, answer: Answer) -> None:
     links = submissions.links(tx, row.id)
     generations = {link.intent_id: link.generation for link in links}
     touched = _lock_linked(tx, row, list(generations))
-    for intent in touched:
-        if intent.generation == generations[intent.id]:
-            intents.refuse(tx, intents.as_due(intent, ""), "refuse", code, answer.message)
-    history.of_intents(tx, touched, "refuse", "failed", code, answer.message)
+    for intent in _current(touched, generations):
+        moving.refuse(tx, intent, code, answer.message)
     submissions.settle_links(tx, row.id, [link.ref for link in links])
     shards.recount(tx, row.manifest_id, {intent.shard for intent in touched})

@@ -51,8 +51,13 @@ def sums_of(tx: Tx, manifest: Row) -> dict[str, Any]:
     return shards.totals_and_due(tx, manifest.id)
 
 
-def counts(manifest: Row, sums: Mapping[str, Any]) -> dict[str, int]:
+def counts(tx: Tx, manifest: Row) -> dict[str, int]:
     """The eight public counters; seven of them sum to the total at every commit."""
+    return counters(manifest, sums_of(tx, manifest))
+
+
+def counters(manifest: Row, sums: Mapping[str, Any]) -> dict[str, int]:
+    """`counts`, where what the shards sum up to is known."""
     unexpanded = manifest.total - sums["intents"]
     return {
         "total": manifest.total,

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from dragoman.kernel.errors import sanitize
+from dragoman.machines.tables import INTENT
 from dragoman.model.intents import DueIntent
 from dragoman.store.schema import effects as tables
 from dragoman.store.transaction import Row, Tx
 
+_FACTS = ("remote_job_id", "last_event_sequence", "next_attempt_at")
+"""What a move tells beside states and counts: references and times, never texts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that happened to one subject."""
+    """One thing that somebody did to one subject."""
 
     workspace: str
     kind: str
@@ -54,25 +61,31 @@ def append(tx: Tx, entries: Iterable[Entry]) -> None:
         tx.insert(tables.history, rows)
 
 
-def of_intents(
-    tx: Tx, intents: Iterable[DueIntent | Row], action: str, after: str, code: str = "", message: str = ""
+def of_moves(
+    tx: Tx, seen: Sequence[Row | DueIntent], event: str, values: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Append one history row an intent."""
-    append(
-        tx,
-        (
-            Entry(
-                workspace=intent.workspace,
-                kind="intent",
-                subject=intent.id,
-                action=action,
-                after=after,
-                generation=intent.generation,
-                attempt=intent.attempt_count,
-                code=code,
-                message=message,
-                correlation_id=intent.manifest_id,
-            )
-            for intent in intents
-        ),
-    )
+    """Append one row an intent that moved by `event`: as it was seen, and with what its move wrote."""
+    facts = {name: values[name] for name in _FACTS if values.get(name) is not None}
+    told = json.dumps(facts, separators=(",", ":")) if facts else None
+    rows = [
+        {
+            "id": tx.new_id(),
+            "workspace": one.workspace,
+            "kind": "intent",
+            "subject": one.id,
+            "action": event,
+            "before": one.state,
+            "after": INTENT.next(one.state, event),
+            "generation": values.get("generation", one.generation),
+            "attempt": values.get("attempt_count", one.attempt_count),
+            "generation_attempt": values.get("generation_attempt_count", one.generation_attempt_count),
+            "submission_id": one.submission_id,
+            "code": values.get("error_code") or "",
+            "message": values.get("error_message") or "",
+            "metadata": told,
+            "correlation_id": one.manifest_id,
+            "at": tx.now,
+        }
+        for one in seen
+    ]
+    tx.insert(tables.history, rows)

@@ -6,13 +6,13 @@ prepared and in no submission. Callers lock the shards before a move and recount
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from dragoman.kernel.backoff import delay_seconds
-from dragoman.kernel.errors import CODES, sanitize
+from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.identity import key_hash
 from dragoman.kernel.limits import RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS, SHARD_INTENTS
 from dragoman.machines.tables import INTENT
@@ -27,7 +27,8 @@ _PREPARE = (
     sa.update(_INTENTS)
     .where(
         _INTENTS.c.id == sa.bindparam("intent"),
-        _INTENTS.c.state.in_(sorted(INTENT.sources("prepared"))),
+        _INTENTS.c.generation == sa.bindparam("seen_generation"),
+        _INTENTS.c.state == sa.bindparam("seen_state"),
     )
     .values(
         state="prepared",
@@ -43,7 +44,11 @@ _PREPARE = (
 
 _REOPEN = (
     sa.update(_INTENTS)
-    .where(_INTENTS.c.id == sa.bindparam("intent"), _INTENTS.c.state == "failed")
+    .where(
+        _INTENTS.c.id == sa.bindparam("intent"),
+        _INTENTS.c.generation == sa.bindparam("seen_generation"),
+        _INTENTS.c.state == "failed",
+    )
     .values(
         state="pending",
         generation=sa.bindparam("next_generation"),
@@ -138,14 +143,13 @@ def due(tx: Tx, manifest_id: str, shard: int, state: str, limit: int) -> list[Ro
     )
 
 
-def in_state(tx: Tx, manifest_id: str, shard: int, state: str) -> list[str]:
-    """The ids of a shard's intents in one state."""
-    rows = tx.all(
-        sa.select(_INTENTS.c.id).where(
+def in_state(tx: Tx, manifest_id: str, shard: int, state: str) -> list[Row]:
+    """A shard's intents in one state."""
+    return tx.all(
+        sa.select(_INTENTS).where(
             _INTENTS.c.manifest_id == manifest_id, _INTENTS.c.shard == shard, _INTENTS.c.state == state
         )
     )
-    return [row.id for row in rows]
 
 
 def retry_delay_seconds(attempt: int, jitter: float, asked_seconds: float | None = None) -> float:
@@ -159,8 +163,8 @@ def retry_delay_seconds(attempt: int, jitter: float, asked_seconds: float | None
     )
 
 
-def as_due(row: Row, actor: str) -> DueIntent:
-    """The noun that a worker takes away."""
+def as_due(row: Row, actor: str, state: str) -> DueIntent:
+    """The noun that a worker takes away, in the state in which it takes it."""
     return DueIntent(
         id=row.id,
         workspace=row.workspace,
@@ -170,46 +174,61 @@ def as_due(row: Row, actor: str) -> DueIntent:
         ordinal=row.ordinal,
         document=row.document,
         locale=row.locale,
+        state=state,
         generation=row.generation,
         generation_attempt_count=row.generation_attempt_count,
         attempt_count=row.attempt_count,
         actor=actor,
+        submission_id=row.submission_id,
         prepared=row.prepared,
         source_fingerprint=row.source_fingerprint,
     )
 
 
-def move(tx: Tx, ids: Sequence[str], event: str, **values: Any) -> int:
-    """Move intents by one event of the machine, from every state that has it; gives how many moved.
+def move(tx: Tx, seen: Iterable[Row | DueIntent], event: str, **values: Any) -> None:
+    """Move intents by one event of the machine, each from the generation and state in which it was seen.
 
-    Terminal moves let the pair go and end the work of the site.
+    Raises `LeaseLost` where one has moved on since. Terminal moves let the pair go and end the site's work.
     """
-    if not ids:
-        return 0
-    sources = sorted(state for state, known, _ in INTENT.table + INTENT.reopens if known == event)
-    targets = {target for _, known, target in INTENT.table + INTENT.reopens if known == event}
-    if len(targets) != 1:
-        raise ValueError(f"machine intent: event {event!r} has {len(targets)} targets")
-    target = targets.pop()
-    if target in INTENT.terminal:
-        values = {
-            "active_key": None,
-            "next_attempt_at": None,
-            "parked_for": "",
-            "blocked_by": None,
-            "prepared": None,
-            "completed_at": tx.now,
-            **values,
-        }
-    stamped = {"state": target, "updated_at": tx.now, **values}
-    return tx.update(_INTENTS, {"id": list(ids), "state": sources}, stamped)
+    alike: dict[tuple[int, str], list[str]] = {}
+    for one in seen:
+        alike.setdefault((one.generation, one.state), []).append(one.id)
+    for (generation, state), ids in alike.items():
+        target = INTENT.next(state, event)
+        if target is None:
+            raise ValueError(f"machine intent: {event!r} leads nowhere from {state!r}")
+        ended = _ended(tx) if target in INTENT.terminal else {}
+        moved = tx.update(
+            _INTENTS,
+            {"id": ids, "generation": generation, "state": state},
+            {"state": target, "updated_at": tx.now, **ended, **values},
+        )
+        _all_of(len(ids), moved, state)
 
 
-def prepare(tx: Tx, outcomes: Sequence[Preparation]) -> int:
-    """Give intents what was prepared of each: then they are due for submission. Gives how many moved."""
+def _ended(tx: Tx) -> dict[str, Any]:
+    return {
+        "active_key": None,
+        "next_attempt_at": None,
+        "parked_for": "",
+        "blocked_by": None,
+        "prepared": None,
+        "completed_at": tx.now,
+    }
+
+
+def _all_of(wanted: int, moved: int, state: str) -> None:
+    if moved != wanted:
+        raise LeaseLost(f"{wanted - moved} of {wanted} intents are no longer {state} as they were seen")
+
+
+def prepare(tx: Tx, outcomes: Sequence[Preparation]) -> None:
+    """Give intents what was prepared of each: then they are due for submission. Raises `LeaseLost`."""
     rows = [
         {
             "intent": outcome.intent.id,
+            "seen_generation": outcome.intent.generation,
+            "seen_state": outcome.intent.state,
             "envelope": outcome.prepared,
             "keys": outcome.key_map,
             "source": outcome.source_fingerprint,
@@ -219,16 +238,20 @@ def prepare(tx: Tx, outcomes: Sequence[Preparation]) -> int:
         }
         for outcome in outcomes
     ]
-    return tx.touched_each(_PREPARE, rows)
+    _all_of(len(rows), tx.touched_each(_PREPARE, rows), "preparing")
 
 
 def reopen(tx: Tx, rows: Sequence[Row]) -> None:
-    """Open a new generation of failed intents: due now, or parked behind whoever has their pair."""
+    """Open a new generation of failed intents: due now, or parked behind whoever has their pair.
+
+    Raises `LeaseLost` where one has moved on since it was seen.
+    """
     keys = {row.id: active_key(row.project_id, row.document, row.locale) for row in rows}
     holders = _holders(tx, list(keys.values())) if rows else {}
     opened = [
         {
             "intent": row.id,
+            "seen_generation": row.generation,
             "next_generation": row.generation + 1,
             "holder": (holder := holders.get(keys[row.id])),
             "pair": None if holder else keys[row.id],
@@ -238,22 +261,26 @@ def reopen(tx: Tx, rows: Sequence[Row]) -> None:
         }
         for row in rows
     ]
-    tx.touched_each(_REOPEN, opened)
+    _all_of(len(opened), tx.touched_each(_REOPEN, opened), "failed")
 
 
-def refuse(tx: Tx, intent: DueIntent, event: str, code: str, message: str) -> bool:
-    """Fail one intent with a code; False where the event does not apply to it."""
-    moved = move(
-        tx,
-        [intent.id],
-        event,
-        error_code=code,
-        error_message=sanitize(message),
-        retryable=CODES[code].retryable,
-        attempt_count=intent.attempt_count + 1,
-        generation_attempt_count=intent.generation_attempt_count + 1,
-    )
-    return moved == 1
+def link(tx: Tx, generations: Mapping[str, int], submission_id: str) -> None:
+    """Note that a submission carries these generations of prepared intents, which no other one carries.
+
+    Raises `LeaseLost` where one of them has moved on.
+    """
+    alike: dict[int, list[str]] = {}
+    for intent_id, generation in generations.items():
+        alike.setdefault(generation, []).append(intent_id)
+    carried = {"submission_id": submission_id, "next_attempt_at": None, "updated_at": tx.now}
+    for generation, ids in alike.items():
+        free = sa.update(_INTENTS).where(
+            _INTENTS.c.id.in_(ids),
+            _INTENTS.c.generation == generation,
+            _INTENTS.c.state == "prepared",
+            _INTENTS.c.submission_id.is_(None),
+        )
+        _all_of(len(ids), tx.touched(free.values(**carried)), "prepared")
 
 
 def unknown_pairs(tx: Tx, manifest_id: str, pairs: Sequence[Met]) -> list[Met]:
@@ -268,17 +295,10 @@ def unknown_pairs(tx: Tx, manifest_id: str, pairs: Sequence[Met]) -> list[Met]:
     return [pair for name, pair in reversed(named.items()) if name not in there]
 
 
-def refuse_met(tx: Tx, manifest_id: str, met: Sequence[Met]) -> None:
-    """Fail the intents of pairs that the walk met and that nobody can work."""
-    for pair in met:
-        row = tx.first(
-            sa.select(_INTENTS).where(
-                _INTENTS.c.manifest_id == manifest_id,
-                _INTENTS.c.pair_hash == key_hash(pair.document, pair.locale),
-            )
-        )
-        if row is not None:
-            refuse(tx, as_due(row, ""), "refuse", pair.code, pair.message)
+def of_pair(tx: Tx, manifest_id: str, document: str, locale: str) -> Row | None:
+    """The manifest's intent of a pair, if it has one."""
+    mine = (_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.pair_hash == key_hash(document, locale))
+    return tx.first(sa.select(_INTENTS).where(*mine))
 
 
 def held_after(tx: Tx, manifest_id: str, ordinal: int, limit: int) -> list[Row]:

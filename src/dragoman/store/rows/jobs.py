@@ -265,9 +265,13 @@ def fields_of_client(tx: Tx, workspace: str, client_job_id: str) -> int:
     return int(tx.scalar(total) or 0)
 
 
-def recent(tx: Tx, workspace: str, before: tuple[int, str] | None, limit: int) -> list[Row]:
-    """Jobs of a workspace, newest first, older than `before` (created, id)."""
+def recent(
+    tx: Tx, workspace: str, before: tuple[int, str] | None, limit: int, push_id: str = ""
+) -> list[Row]:
+    """Jobs of a workspace, newest first, older than `before` (created, id); those of a push, or all."""
     page = sa.select(_JOBS).where(_JOBS.c.workspace == workspace)
+    if push_id:
+        page = page.where(_JOBS.c.push_id == push_id)
     if before:
         created, job_id = before
         page = page.where(

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.limits import RECONCILE_AGE_SECONDS, SUBMISSION_LEASE_SECONDS
 from dragoman.machines.tables import SUBMISSION
-from dragoman.model.intents import USAGE, SubmissionDraft
+from dragoman.model.intents import USAGE, Sender, SubmissionDraft
 from dragoman.store import leases
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
@@ -22,13 +22,17 @@ from dragoman.store.transaction import Row, Tx
 _SUBMISSIONS, _LINKS = tables.submissions, tables.submission_intents
 
 
-def insert(tx: Tx, workspace: str, manifest_id: str, draft: SubmissionDraft, owner: str) -> None:
+def insert(
+    tx: Tx, workspace: str, manifest_id: str, draft: SubmissionDraft, owner: str, sender: Sender
+) -> None:
     """Persist a drafted submission, leased to its maker from creation on (fence 1), with its links."""
     row = {
         "id": draft.id,
         "workspace": workspace,
         "manifest_id": manifest_id,
         "state": "submitting",
+        "engine": sender.engine,
+        "secret_mark": sender.mark,
         "fingerprint": draft.fingerprint,
         "body": draft.body,
         "next_attempt_at": tx.now,
@@ -54,13 +58,15 @@ def insert(tx: Tx, workspace: str, manifest_id: str, draft: SubmissionDraft, own
     tx.insert(_LINKS, links)
 
 
-def claim(tx: Tx, owner: str, limit: int) -> list[Row]:
-    """Take submissions to be sent: due ones, and those whose sender is gone."""
+def claim(tx: Tx, owner: str, limit: int, engine: str) -> list[Row]:
+    """Take submissions to be sent by this account: due ones, and those whose sender is gone."""
     return leases.claim(
         tx,
         _SUBMISSIONS,
         ready=sa.and_(
-            _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open)), _SUBMISSIONS.c.next_attempt_at <= tx.now
+            _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open)),
+            _SUBMISSIONS.c.next_attempt_at <= tx.now,
+            _SUBMISSIONS.c.engine == engine,
         ),
         order=[_SUBMISSIONS.c.next_attempt_at, _SUBMISSIONS.c.id],
         limit=limit,
@@ -68,6 +74,29 @@ def claim(tx: Tx, owner: str, limit: int) -> list[Row]:
         lease_seconds=SUBMISSION_LEASE_SECONDS,
         set_={"state": "submitting", "updated_at": tx.now},
     )
+
+
+def mark(tx: Tx, submission_id: str, secret_mark: str) -> None:
+    """Write down under which secret a submission is first sent that was made while there was none."""
+    unmarked = (_SUBMISSIONS.c.id == submission_id, _SUBMISSIONS.c.secret_mark == "")
+    tx.touched(sa.update(_SUBMISSIONS).where(*unmarked).values(secret_mark=secret_mark))
+
+
+_UNSETTLED = sa.or_(_SUBMISSIONS.c.next_attempt_at.is_not(None), _SUBMISSIONS.c.reconcile_at.is_not(None))
+
+
+def marks_in_use(tx: Tx, engine: str) -> dict[str, int]:
+    """Secret mark → how many open submissions of this account were sent under it."""
+    mine = sa.and_(_SUBMISSIONS.c.engine == engine, _SUBMISSIONS.c.secret_mark != "", _UNSETTLED)
+    counted = sa.select(_SUBMISSIONS.c.secret_mark, sa.func.count().label("number")).where(mine)
+    return {row.secret_mark: row.number for row in tx.all(counted.group_by(_SUBMISSIONS.c.secret_mark))}
+
+
+def of_other_engines(tx: Tx, engine: str) -> dict[str, int]:
+    """Engine account → how many open submissions were made for it, but for this one."""
+    others = sa.and_(_SUBMISSIONS.c.engine != engine, _UNSETTLED)
+    counted = sa.select(_SUBMISSIONS.c.engine, sa.func.count().label("number")).where(others)
+    return {row.engine: row.number for row in tx.all(counted.group_by(_SUBMISSIONS.c.engine))}
 
 
 def wake(tx: Tx, manifest_id: str) -> None:
@@ -170,7 +199,7 @@ def open_parts(tx: Tx, generations: Sequence[tuple[str, int]]) -> set[str]:
     return {row.intent_id for row in rows if row.generation == wanted[row.intent_id]}
 
 
-def due_for_inquiry(tx: Tx, limit: int, age_seconds: float) -> list[Row]:
+def due_for_inquiry(tx: Tx, limit: int, age_seconds: float, engine: str) -> list[Row]:
     """Accepted submissions that the engine is to be asked about; each one's next turn is a minute away.
 
     Whoever asks more often takes them before their time.
@@ -178,7 +207,7 @@ def due_for_inquiry(tx: Tx, limit: int, age_seconds: float) -> list[Row]:
     until = tx.now + seconds(RECONCILE_AGE_SECONDS - age_seconds)
     rows = tx.all(
         sa.select(_SUBMISSIONS)
-        .where(_SUBMISSIONS.c.reconcile_at <= until)
+        .where(_SUBMISSIONS.c.reconcile_at <= until, _SUBMISSIONS.c.engine == engine)
         .order_by(_SUBMISSIONS.c.reconcile_at)
         .limit(limit)
         .with_for_update(skip_locked=True)

@@ -14,19 +14,21 @@ from typing import Any
 import uvicorn
 from rich.console import Console
 
-from dragoman.kernel.errors import CallerError, SettingsError, StoreError
+from dragoman.kernel.errors import CODES, CallerError, SettingsError, StoreError
 from dragoman.kernel.identity import secret, sha256
 from dragoman.model.scopes import Workspace
 from dragoman.store import migrate as migrations
-from dragoman.store.acts import access, examining
+from dragoman.store.acts import access, examining, submitting
 from dragoman.surfaces.cli.report import FAILED
-from dragoman.wiring import queueing
+from dragoman.wiring import linking, queueing
 from dragoman.wiring.draining import retention_due
 from dragoman.wiring.rounds import ROLES, opened
 from dragoman.wiring.services import Services
 from dragoman.wiring.settings import Settings
+from dragoman.wiring.signing_in import options_of
 
 _BACKLOG = 2048
+_NO_SECRET = "callback_secret_missing"  # noqa: S105 - a code
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -41,6 +43,7 @@ async def serve(
         )
     listening = _listen(host, port)
     async with opened(settings, roles=roles) as services:
+        await linking.refuse_lost_secret(settings, services.database)
         token = await _first_token(services)
         if token:
             Console(stderr=True).print(f"first token (shown once): {token}", markup=False, highlight=False)
@@ -159,8 +162,9 @@ async def revoke_token(settings: Settings, token_id: str) -> int:
 
 async def migrate(settings: Settings) -> int:
     """Bring the schema up to date; says what it is now."""
-    changed = await asyncio.to_thread(migrations.migrate, settings.database)
-    standing = await asyncio.to_thread(migrations.current, settings.database)
+    options = options_of(settings)
+    changed = await asyncio.to_thread(migrations.migrate, settings.database, options)
+    standing = await asyncio.to_thread(migrations.current, settings.database, options)
     print(f"schema {standing}{' (was brought up to date)' if changed else ', nothing to do'}")
     return 0
 
@@ -174,12 +178,30 @@ async def _queue_findings(services: Services) -> list[dict[str, str]]:
     return [{"problem": told, "remedy": queueing.remedy(name)} for name, told in named.items()]
 
 
+async def _engine_findings(services: Services) -> list[dict[str, str]]:
+    """Submissions that nobody can send or hear of: their engine or their callback secret is gone here."""
+    settings, database = services.settings, services.database
+    account = linking.sender(settings).engine
+    others = await database.read(submitting.of_other_engines, account)
+    found = [
+        {
+            "problem": f"{number} open submissions were made for the engine {engine}, and this is {account}",
+            "remedy": "Run a site with that engine in its settings until they have ended, or cancel them.",
+        }
+        for engine, number in sorted(others.items())
+    ]
+    lost = await linking.lost_secrets(settings, database)
+    if lost:
+        found.append({"problem": linking.told_lost(settings, lost), "remedy": CODES[_NO_SECRET].remedy})
+    return found
+
+
 async def doctor(settings: Settings, as_json: bool) -> int:
     """What is wrong, each with what to do; exit code 3 when something is."""
     try:
         async with opened(settings, roles=()) as services:
             findings = await services.database.read(examining.findings)
-            findings += await _queue_findings(services)
+            findings += await _queue_findings(services) + await _engine_findings(services)
             due = await retention_due(services)
     except StoreError as error:
         findings, due = [{"problem": error.message, "remedy": error.remedy}], {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
@@ -12,7 +13,6 @@ from dragoman.kernel.limits import (
     CALLBACK_SECRET_BYTES_MAX,
     CALLBACK_SECRET_BYTES_MIN,
     SMALL_BODY_BYTES_MAX,
-    SUBMISSION_BYTES_MAX,
 )
 from dragoman.model.identities import Identity
 from dragoman.model.scopes import Workspace
@@ -23,6 +23,7 @@ from dragoman.surfaces.http.shapes import (
     BulkRequest,
     Control,
     ControlRequest,
+    EngineCapacity,
     ItemPage,
     Job,
     JobAccepted,
@@ -64,10 +65,20 @@ async def submit(
 ) -> JSONResponse:
     """Create the job of a submission, or get the one that stands."""
     secret = _checked(callback_secret)
-    body = await read_json(request, SUBMISSION_BYTES_MAX)
+    body = await read_json(request, services.acceptance.capacity.body_bytes_max)
     accepted = await services.acceptance.accept(identity.actor, identity.workspace, "", body, secret)
     status = 201 if accepted.created else 200
     return JSONResponse(accepted_body(accepted), status, {"Location": job_url(accepted.job_id)})
+
+
+@router.get(
+    "/engine/capacity",
+    responses={**gives(200, EngineCapacity, "What is taken now.", examples.CAPACITY), **refuses()},
+)
+async def get_capacity(identity: Writer, services: TheServices) -> JSONResponse:
+    """What one submission may hold: a site groups its work by that."""
+    known_as = {"account": identity.actor, "workspace": identity.workspace}
+    return JSONResponse({**known_as, **asdict(services.acceptance.capacity)})
 
 
 @router.get(

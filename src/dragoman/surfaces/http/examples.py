@@ -81,6 +81,7 @@ MANIFEST_STATUS: dict[str, Any] = {
     },
     "failures": FAILURE_PAGE,
     "created_at": _MOMENT,
+    "started_at": _MOMENT,
     "updated_at": _MOMENT,
     "completed_at": _MOMENT,
 }
@@ -174,6 +175,16 @@ USAGE: dict[str, Any] = {
     "remaining": 9_995_900,
 }
 CONTROL_REQUEST: dict[str, Any] = {"revision": 2, "paused": True, "canceled": False}
+CAPACITY: dict[str, Any] = {
+    "account": "site",
+    "workspace": "default",
+    "items_max": 100,
+    "body_bytes_max": 1_048_576,
+    "fields_per_item_max": 100,
+    "field_chars_max": 100_000,
+    "batch_size_max": 200,
+    "concurrency_max": 64,
+}
 CONTROL: dict[str, Any] = {"revision": 2, "applied": True}
 DELIVERY_PAGE: dict[str, Any] = {
     "items": [

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, Response
 
 from dragoman.kernel import canonical
 from dragoman.kernel.errors import CallerError
-from dragoman.kernel.limits import SUBMISSION_BYTES_MAX
+from dragoman.kernel.limits import PUSH_ID_CHARS_MAX
 from dragoman.machines.tables import JOB
 from dragoman.model.identities import Identity
 from dragoman.model.jobs import Accepted
@@ -43,7 +43,7 @@ async def translate(
     request: Request, workspace: str, identity: Writer, services: TheServices
 ) -> JSONResponse:
     """Translate one item into one locale; under one `submissionId`, by one job."""
-    said = await read_object(request, SUBMISSION_BYTES_MAX, services.offload)
+    said = await read_object(request, services.acceptance.capacity.body_bytes_max, services.offload)
     only(said, "sourceLang", "targetLang", "fields", "item", "submissionId", "project", "tone", "options")
     submission = canonical.encode(submission_of(said, services.chance.new_id()))
     accepted = await services.acceptance.accept(identity.actor, workspace, "", submission)
@@ -56,9 +56,15 @@ async def list_jobs(
     identity: Reader,
     services: TheServices,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the page before.")] = None,
+    push_id: Annotated[
+        str, Query(max_length=PUSH_ID_CHARS_MAX, description="Only the jobs of this push.")
+    ] = "",
 ) -> JSONResponse:
     """The newest fifty jobs; older ones by cursor."""
-    page = await services.jobs.recent(Workspace(workspace), paging.position(_JOBS, cursor))
+    if not push_id.isprintable():
+        raise CallerError("push_id must be printable text", place="query.push_id")
+    scope = Workspace(workspace)
+    page = await services.jobs.recent(scope, paging.position(_JOBS, cursor), push_id=push_id)
     return JSONResponse({**page, "next_cursor": paging.seal(_JOBS, page["next_cursor"]) or ""})
 
 

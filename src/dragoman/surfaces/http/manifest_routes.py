@@ -16,7 +16,6 @@ from dragoman.kernel.limits import (
     FAILURES_PAGE,
     FAILURES_PAGE_MAX,
     ITEMS_PAGE,
-    REQUEST_BYTES_MAX,
     SMALL_BODY_BYTES_MAX,
 )
 from dragoman.model.identities import Identity
@@ -73,7 +72,7 @@ async def create_manifest(
 ) -> JSONResponse:
     """Ask for translations. Nothing is prepared and nobody is called before the answer."""
     with metrics.admitting("decode"):
-        asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
+        asked = await read_object(request, services.settings.request_bytes_max, services.offload)
     _name(asked, idempotency_key)
     if asked.get("mode") == "force":
         require(identity, "manifests:force")
@@ -274,7 +273,7 @@ async def estimate_manifest(
 
     A scope is priced as its source lists it now, without what the caller may not edit.
     """
-    asked = await read_object(request, REQUEST_BYTES_MAX, services.offload)
+    asked = await read_object(request, services.settings.request_bytes_max, services.offload)
     caller = Caller(workspace, identity.actor)
     project, pairs, settings = await services.admission.read_pairs(caller, asked)
     return JSONResponse(await services.estimating.estimate(workspace, project, pairs, settings))

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
 from dragoman.kernel.errors import CallerError
-from dragoman.kernel.limits import SMALL_BODY_BYTES_MAX
+from dragoman.kernel.limits import PUSH_ID_CHARS_MAX, SMALL_BODY_BYTES_MAX
 from dragoman.model.identities import Identity
 from dragoman.model.runs import TRIGGERS, RunDraft
 from dragoman.surfaces.http import examples
@@ -25,7 +25,6 @@ Reader = Annotated[Identity, Depends(Allowed())]
 Writer = Annotated[Identity, Depends(Allowed("manifests:write"))]
 
 _NAME_CHARS_MAX = 128
-_PUSH_CHARS_MAX = 255
 
 
 @router.post(
@@ -69,9 +68,9 @@ def _draft(workspace: str, project: str, actor: str, asked: dict[str, Any]) -> R
     if trigger not in TRIGGERS:
         raise CallerError(f"trigger must be one of {', '.join(TRIGGERS)}", place="trigger")
     if push_id is not None and not (
-        isinstance(push_id, str) and 0 < len(push_id) <= _PUSH_CHARS_MAX and push_id.isprintable()
+        isinstance(push_id, str) and 0 < len(push_id) <= PUSH_ID_CHARS_MAX and push_id.isprintable()
     ):
-        raise CallerError(f"push_id must be text of 1 to {_PUSH_CHARS_MAX} characters", place="push_id")
+        raise CallerError(f"push_id must be text of 1 to {PUSH_ID_CHARS_MAX} characters", place="push_id")
     return RunDraft(workspace, project, actor, trigger, push_id or "", {})
 
 

@@ -183,6 +183,7 @@ class ManifestStatus(_Answer):
     health: Health
     failures: FailurePage
     created_at: Moment
+    started_at: Moment | None
     updated_at: Moment
     completed_at: Moment | None
 
@@ -253,6 +254,29 @@ class BulkItem(_Request):
     content: Any = None
 
 
+class GlossaryTerm(_Request):
+    """How a word is to be translated, or not; for all locales where none is named."""
+
+    source: str = Field(min_length=1, max_length=limits.TERM_CHARS_MAX)
+    target: str = Field("", max_length=limits.TERM_CHARS_MAX)
+    targetLang: Locale | None = None  # noqa: N815
+    status: Literal["preferred", "forbidden", "kept"] = "preferred"
+    caseSensitive: bool = False  # noqa: N815
+
+
+class EngineCapacity(_Answer):
+    """What one submission may hold, and as whom the caller is known."""
+
+    account: str
+    workspace: str
+    items_max: int
+    body_bytes_max: int
+    fields_per_item_max: int
+    field_chars_max: int
+    batch_size_max: int
+    concurrency_max: int
+
+
 class BulkRequest(_Request):
     """One submission to the engine; the same bytes again are answered by the same job."""
 
@@ -264,7 +288,9 @@ class BulkRequest(_Request):
     options: dict[str, Any] | None = None
     callbackUrl: str | None = Field(None, max_length=500)  # noqa: N815
     budget: Budget | None = Field(None, description="Bounds the client job until a control says otherwise.")
-    items: list[BulkItem] = Field(min_length=1, max_length=limits.ITEMS_PER_SUBMISSION)
+    style: str | None = Field(None, max_length=limits.STYLE_CHARS_MAX)
+    glossary: list[GlossaryTerm] | None = Field(None, max_length=limits.TERMS_PER_SUBMISSION)
+    items: list[BulkItem] = Field(min_length=1, max_length=limits.ITEMS_SETTING_MAX)
 
 
 class JobAccepted(_Answer):

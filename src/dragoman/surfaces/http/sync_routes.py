@@ -14,7 +14,6 @@ from fastapi.responses import JSONResponse
 
 from dragoman.kernel import canonical
 from dragoman.kernel.errors import CallerError
-from dragoman.kernel.limits import SUBMISSION_BYTES_MAX
 from dragoman.model.identities import Identity
 from dragoman.surfaces.http import examples
 from dragoman.surfaces.http.contract import gives, refuses, takes
@@ -49,11 +48,18 @@ async def sync_translate(
     workspace, actor = _caller(request, services, bearer)
     if len(project) > _PROJECT_CHARS_MAX or not project.isprintable():
         raise CallerError("a project's name is 1 to 128 printable characters", place="path.project")
-    said = await read_object(request, SUBMISSION_BYTES_MAX, services.offload)
+    said = await read_object(request, services.acceptance.capacity.body_bytes_max, services.offload)
     only(said, "sourceLang", "targetLang", "fields", "item", "submissionId", "tone", "options")
+    _refuse_patience(said.get("options"))
     submission = canonical.encode(submission_of(said, services.chance.new_id()))
     accepted = await services.acceptance.accept(actor, workspace, project, submission)
     return JSONResponse(accepted_body(accepted), 202, {"Location": job_url(accepted.job_id)})
+
+
+def _refuse_patience(options: object) -> None:
+    """Who asks here wants an answer soon: a batch may take a day."""
+    if isinstance(options, dict) and options.get("speed") not in (None, "standard"):
+        raise CallerError("sync/translate has the speed `standard` only", place="$.options.speed")
 
 
 def _caller(request: Request, services: Services, bearer: Identity | None) -> tuple[str, str]:

@@ -384,12 +384,13 @@ def _history() -> None:
         sa.Column("actor", Word(160), nullable=False, server_default=""),
         sa.Column("generation", Count, nullable=False, server_default="0"),
         sa.Column("attempt", Count, nullable=False, server_default="0"),
+        sa.Column("generation_attempt", Count, nullable=False, server_default="0"),
+        sa.Column("submission_id", Id),
         sa.Column("code", Word(64), nullable=False, server_default=""),
         sa.Column("message", Word(500), nullable=False, server_default=""),
-        sa.Column("metadata", LongText),
+        sa.Column("metadata", Word(500)),
         sa.Column("correlation_id", Word(191), nullable=False, server_default=""),
         sa.Column("at", Instant, nullable=False),
         sa.PrimaryKeyConstraint("id", name=steps.f("pk_history")),
     )
-    steps.create_index("ix_history_correlation", "history", ["workspace", "correlation_id", "at"])
     steps.create_index("ix_history_subject", "history", ["workspace", "subject", "at"])

@@ -1,4 +1,4 @@
-"""The first schema: intents to memory_segments."""
+"""The first schema: intents to memory_grams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: intents to memory_segments."""
+    """The first schema: intents to memory_grams."""
     _intents()
     _intents_1()
     _job_fields()
@@ -29,7 +29,6 @@ def upgrade() -> None:
     _memory()
     _memory_fresh()
     _memory_grams()
-    _memory_segments()
 
 
 def _intents() -> None:
@@ -161,6 +160,7 @@ def _jobs() -> None:
         sa.Column("options", LongText, nullable=False),
         sa.Column("provider", Word(128), nullable=False, server_default=""),
         sa.Column("model", Word(191), nullable=False, server_default=""),
+        sa.Column("library", LongText),
         sa.Column("callback_url", Word(500), nullable=False, server_default=""),
         sa.Column("callback_secret", Word(1000), nullable=False, server_default=""),
         sa.Column("queue_payload", LongText, nullable=False),
@@ -204,6 +204,7 @@ def _jobs_1() -> None:
     steps.create_index("ix_jobs_claim", "jobs", ["workspace", "state", "next_attempt_at"])
     steps.create_index("ix_jobs_client", "jobs", ["workspace", "client_job_id", "state", "next_attempt_at"])
     steps.create_index("ix_jobs_due", "jobs", ["state", "next_attempt_at"])
+    steps.create_index("ix_jobs_push", "jobs", ["workspace", "push_id"])
     steps.create_index("ix_jobs_recent", "jobs", ["workspace", "created_at"])
     steps.create_index("ix_jobs_stale", "jobs", ["state", "lease_expires_at"])
 
@@ -257,6 +258,7 @@ def _manifests() -> None:
         sa.Column("promotes", Id),
         sa.Column("attempt_count", Count, nullable=False, server_default="0"),
         sa.Column("next_attempt_at", Instant),
+        sa.Column("started_at", Instant),
         sa.Column("canceled_at", Instant),
         sa.Column("control_revision", Count, nullable=False, server_default="0"),
         sa.Column("retry_after", Count),
@@ -276,6 +278,7 @@ def _manifests() -> None:
         sa.CheckConstraint(
             "phase IN ('ended', 'enumerating', 'open')", name=steps.f("ck_manifests_phase_known")
         ),
+        sa.CheckConstraint("total >= 0", name=steps.f("ck_manifests_total_counted")),
         sa.CheckConstraint("total_known IN (0, 1)", name=steps.f("ck_manifests_total_known_flag")),
         sa.PrimaryKeyConstraint("id", name=steps.f("pk_manifests")),
         sa.UniqueConstraint("promotes", name=steps.f("uq_manifests_promotes")),
@@ -289,6 +292,7 @@ def _manifests() -> None:
 def _manifests_1() -> None:
     steps.create_index("ix_manifests_claim", "manifests", ["phase", "next_attempt_at"])
     steps.create_index("ix_manifests_control", "manifests", ["control_due_at"])
+    steps.create_index("ix_manifests_push", "manifests", ["workspace", "push_id"])
     steps.create_index("ix_manifests_recent", "manifests", ["workspace", "updated_at"])
     steps.create_index("ix_manifests_retry", "manifests", ["retry_asked_at"])
     steps.create_index("ix_manifests_stale", "manifests", ["lease_expires_at"])
@@ -370,20 +374,4 @@ def _memory_grams() -> None:
         sa.PrimaryKeyConstraint(
             "workspace", "project", "source_locale", "bucket", "run", name=steps.f("pk_memory_grams")
         ),
-    )
-
-
-def _memory_segments() -> None:
-    steps.create_table(
-        "memory_segments",
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("project", Word(128), nullable=False),
-        sa.Column("source_locale", Word(64), nullable=False),
-        sa.Column("segment", Count, nullable=False, autoincrement=False),
-        sa.Column("source_hash", Hash, nullable=False),
-        sa.Column("source", LongText, nullable=False),
-        sa.PrimaryKeyConstraint(
-            "workspace", "project", "source_locale", "segment", name=steps.f("pk_memory_segments")
-        ),
-        clustered=True,
     )

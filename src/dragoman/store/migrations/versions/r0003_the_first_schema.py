@@ -1,4 +1,4 @@
-"""The first schema: memory_shelves to shards."""
+"""The first schema: memory_segments to runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: memory_shelves to shards."""
+    """The first schema: memory_segments to runs."""
+    _memory_segments()
     _memory_shelves()
     _outbox()
     _pauses()
@@ -28,7 +29,22 @@ def upgrade() -> None:
     _reconciliations()
     _results()
     _runs()
-    _shards()
+
+
+def _memory_segments() -> None:
+    steps.create_table(
+        "memory_segments",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("source_locale", Word(64), nullable=False),
+        sa.Column("segment", Count, nullable=False, autoincrement=False),
+        sa.Column("source_hash", Hash, nullable=False),
+        sa.Column("source", LongText, nullable=False),
+        sa.PrimaryKeyConstraint(
+            "workspace", "project", "source_locale", "segment", name=steps.f("pk_memory_segments")
+        ),
+        clustered=True,
+    )
 
 
 def _memory_shelves() -> None:
@@ -339,44 +355,3 @@ def _runs() -> None:
     steps.create_index("ix_runs_claim", "runs", ["next_attempt_at"])
     steps.create_index("ix_runs_push", "runs", ["workspace", "project", "push_id"])
     steps.create_index("ix_runs_stale", "runs", ["lease_expires_at"])
-
-
-def _shards() -> None:
-    steps.create_table(
-        "shards",
-        sa.Column("manifest_id", Id, nullable=False),
-        sa.Column("shard", Count, nullable=False, autoincrement=False),
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("intents", Count, nullable=False, server_default="0"),
-        sa.Column("pending", Count, nullable=False, server_default="0"),
-        sa.Column("preparing", Count, nullable=False, server_default="0"),
-        sa.Column("prepared", Count, nullable=False, server_default="0"),
-        sa.Column("queued", Count, nullable=False, server_default="0"),
-        sa.Column("processing", Count, nullable=False, server_default="0"),
-        sa.Column("completed", Count, nullable=False, server_default="0"),
-        sa.Column("failed", Count, nullable=False, server_default="0"),
-        sa.Column("protected", Count, nullable=False, server_default="0"),
-        sa.Column("skipped", Count, nullable=False, server_default="0"),
-        sa.Column("retryable_failed", Count, nullable=False, server_default="0"),
-        sa.Column("fields_total", Count, nullable=False, server_default="0"),
-        sa.Column("fields_failed", Count, nullable=False, server_default="0"),
-        sa.Column("via_memory", Count, nullable=False, server_default="0"),
-        sa.Column("via_ai", Count, nullable=False, server_default="0"),
-        sa.Column("passed_through", Count, nullable=False, server_default="0"),
-        sa.Column("in_review", Count, nullable=False, server_default="0"),
-        sa.Column("prepare_due_at", Instant),
-        sa.Column("submit_due_at", Instant),
-        sa.Column("prepare_served_at", Instant, nullable=False, server_default="0"),
-        sa.Column("submit_served_at", Instant, nullable=False, server_default="0"),
-        sa.Column("lease_owner", Word(160)),
-        sa.Column("lease_expires_at", Instant),
-        sa.Column("fence", Count, nullable=False, server_default="0"),
-        sa.CheckConstraint(
-            "pending + preparing + prepared + queued + processing + completed + failed + "
-            "protected + skipped = intents",
-            name=steps.f("ck_shards_sums"),
-        ),
-        sa.PrimaryKeyConstraint("manifest_id", "shard", name=steps.f("pk_shards")),
-    )
-    steps.create_index("ix_shards_prepare", "shards", ["prepare_due_at", "manifest_id", "shard"])
-    steps.create_index("ix_shards_submit", "shards", ["submit_due_at", "manifest_id", "shard"])

@@ -1,4 +1,4 @@
-"""The first schema: snapshots to workspaces."""
+"""The first schema: shards to workspaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: snapshots to workspaces."""
+    """The first schema: shards to workspaces."""
+    _shards()
     _snapshots()
     _submission_intents()
     _submissions()
@@ -24,6 +25,52 @@ def upgrade() -> None:
     _usage_sums()
     _workers()
     _workspaces()
+
+
+def _shards() -> None:
+    steps.create_table(
+        "shards",
+        sa.Column("manifest_id", Id, nullable=False),
+        sa.Column("shard", Count, nullable=False, autoincrement=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("intents", Count, nullable=False, server_default="0"),
+        sa.Column("pending", Count, nullable=False, server_default="0"),
+        sa.Column("preparing", Count, nullable=False, server_default="0"),
+        sa.Column("prepared", Count, nullable=False, server_default="0"),
+        sa.Column("queued", Count, nullable=False, server_default="0"),
+        sa.Column("processing", Count, nullable=False, server_default="0"),
+        sa.Column("completed", Count, nullable=False, server_default="0"),
+        sa.Column("failed", Count, nullable=False, server_default="0"),
+        sa.Column("protected", Count, nullable=False, server_default="0"),
+        sa.Column("skipped", Count, nullable=False, server_default="0"),
+        sa.Column("retryable_failed", Count, nullable=False, server_default="0"),
+        sa.Column("fields_total", Count, nullable=False, server_default="0"),
+        sa.Column("fields_failed", Count, nullable=False, server_default="0"),
+        sa.Column("via_memory", Count, nullable=False, server_default="0"),
+        sa.Column("via_ai", Count, nullable=False, server_default="0"),
+        sa.Column("passed_through", Count, nullable=False, server_default="0"),
+        sa.Column("in_review", Count, nullable=False, server_default="0"),
+        sa.Column("prepare_due_at", Instant),
+        sa.Column("submit_due_at", Instant),
+        sa.Column("prepare_served_at", Instant, nullable=False, server_default="0"),
+        sa.Column("submit_served_at", Instant, nullable=False, server_default="0"),
+        sa.Column("lease_owner", Word(160)),
+        sa.Column("lease_expires_at", Instant),
+        sa.Column("fence", Count, nullable=False, server_default="0"),
+        sa.CheckConstraint(
+            "pending >= 0 AND preparing >= 0 AND prepared >= 0 AND queued >= 0 AND processing "
+            ">= 0 AND completed >= 0 AND failed >= 0 AND protected >= 0 AND skipped >= 0",
+            name=steps.f("ck_shards_counted"),
+        ),
+        sa.CheckConstraint(
+            "pending + preparing + prepared + queued + processing + completed + failed + "
+            "protected + skipped = intents",
+            name=steps.f("ck_shards_sums"),
+        ),
+        sa.PrimaryKeyConstraint("manifest_id", "shard", name=steps.f("pk_shards")),
+    )
+    steps.create_index("ix_shards_prepare", "shards", ["prepare_due_at", "manifest_id", "shard"])
+    steps.create_index("ix_shards_submit", "shards", ["submit_due_at", "manifest_id", "shard"])
 
 
 def _snapshots() -> None:
@@ -68,6 +115,8 @@ def _submissions() -> None:
         sa.Column("manifest_id", Id, nullable=False),
         sa.Column("state", Word(32), nullable=False),
         sa.Column("parked_for", Word(16), nullable=False, server_default=""),
+        sa.Column("engine", Word(600), nullable=False),
+        sa.Column("secret_mark", Word(16), nullable=False, server_default=""),
         sa.Column("fingerprint", Hash, nullable=False),
         sa.Column("body", Bytes),
         sa.Column("remote_job_id", Word(191)),

@@ -1,0 +1,173 @@
+"""What is on record of a manifest: every move of its intents, when it began, the order of the work."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import sqlalchemy as sa
+
+from dragoman.kernel.errors import SourceError
+from dragoman.store.acts import expanding, preparing
+from dragoman.store.schema import effects
+from dragoman.store.schema import site as tables
+from dragoman.store.transaction import Row, Tx
+from tests.doubles.engines import event
+from tests.flow.site.rows import make_inquiries_due, make_listings_due, manifest_row
+from tests.flow.site.scoped import admit, site_of
+from tests.flow.site.stage import Stage, catalogue, stage
+
+SECRET_TEXT = "Nobody writes this text into a history"
+MOVE = ("action", "before", "after", "generation", "attempt", "generation_attempt", "code")
+
+
+def history_of(tx: Tx, manifest_id: str) -> list[Row]:
+    """Every move of the intents of a manifest, as it was appended."""
+    table = effects.history
+    mine = (table.c.correlation_id == manifest_id, table.c.kind == "intent")
+    return tx.all(sa.select(table).where(*mine).order_by(table.c.at, table.c.id))
+
+
+def make_preparations_due(tx: Tx) -> None:
+    """As if the wait before the next try were over."""
+    tx.touched(sa.update(tables.intents).values(next_attempt_at=tx.now))
+    tx.touched(sa.update(tables.shards).values(prepare_due_at=tx.now, prepare_served_at=0))
+
+
+async def fail_and_retry(site: Stage) -> tuple[str, list[Row]]:
+    """A source that is away once, a translation that fails, and a retry that succeeds."""
+    manifest = (await site.admit([("a.json", "de")])).manifest_id
+    await site.enumeration.step()
+    site.source.away = [SourceError("no route to the host", "source_unavailable")]
+    await site.preparing.step()
+    await site.database.run(make_preparations_due)
+    await site.step_all()
+    [body] = site.engine.submissions()
+    site.engine.views["job-1"] = {"status": "processing"}
+    await site.database.run(make_inquiries_due)
+    assert await site.reconciliation.step() == 1
+    await site.deliver(event(body, "job-1", fail={body["items"][0]["ref"]: "checks_failed"}))
+    first = await site.database.read(history_of, manifest)
+    assert await site.steering.retry("default", manifest, "mia") == 1
+    await site.step_all()
+    await site.deliver(event(site.engine.submissions()[1], "job-2"), "d-2")
+    return manifest, first
+
+
+def test_every_move_of_an_intent_is_appended_and_a_retry_takes_nothing_back(database_url: str) -> None:
+    """[M-165, M-166, M-197, M-370, C-103]"""
+
+    async def play() -> None:
+        async with stage(database_url, {"a.json": catalogue(hello=SECRET_TEXT)}) as site:
+            manifest, first = await fail_and_retry(site)
+            rows = await site.database.read(history_of, manifest)
+            assert rows[: len(first)] == first
+            assert [tuple(getattr(row, name) for name in MOVE) for row in rows] == [
+                ("claim", "pending", "preparing", 1, 0, 0, ""),
+                ("lease_expired", "preparing", "pending", 1, 1, 1, "source_unavailable"),
+                ("claim", "pending", "preparing", 1, 1, 1, ""),
+                ("prepare", "preparing", "prepared", 1, 1, 1, ""),
+                ("accept", "prepared", "queued", 1, 1, 1, ""),
+                ("start", "queued", "processing", 1, 1, 1, ""),
+                ("fail", "processing", "failed", 1, 1, 1, "checks_failed"),
+                ("retry", "failed", "pending", 2, 1, 0, ""),
+                ("claim", "pending", "preparing", 2, 1, 0, ""),
+                ("prepare", "preparing", "prepared", 2, 1, 0, ""),
+                ("accept", "prepared", "queued", 2, 1, 0, ""),
+                ("complete", "queued", "completed", 2, 1, 0, ""),
+            ]
+            one, two = (body["submissionId"] for body in site.engine.submissions())
+            carried = [row.submission_id for row in rows]
+            assert carried == [None] * 4 + [one] * 4 + [None] * 2 + [two] * 2
+            assert json.loads(rows[4].metadata) == {"remote_job_id": "job-1"}
+            assert json.loads(rows[6].metadata) == {"last_event_sequence": 1}
+            assert [row.at for row in rows] == sorted(row.at for row in rows)
+            assert SECRET_TEXT not in repr(rows)
+
+    asyncio.run(play())
+
+
+def test_what_fails_while_it_is_met_is_on_record_too(sqlite_url: str) -> None:
+    """[M-197] a document that nobody can read never reaches preparation."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of()) as site:
+            admitted = await admit(site, collections=["posts"], documents=["posts/9999.json"])
+            await site.step_all()
+            rows = await site.database.read(history_of, admitted.manifest_id)
+            moves = {(row.action, row.before, row.after, row.code) for row in rows if row.after == "failed"}
+            assert moves == {("refuse", "pending", "failed", "document_not_found")}
+
+    asyncio.run(play())
+
+
+def test_the_start_is_stamped_by_the_first_claim_and_never_moves(database_url: str) -> None:
+    """[C-024, C-025] nor by later steps, by a lease that ran out, or by a retry that lists again."""
+
+    async def play() -> None:
+        async with stage(database_url, site_of(), page_size=2) as site:
+            admitted = await admit(site, collections=["posts", "pages"])
+            mine = admitted.manifest_id
+            assert (await site.database.read(manifest_row, mine)).started_at is None
+            assert (await site.views.status("default", mine))["started_at"] is None
+            claimed = await site.database.run(expanding.claim_enumerating_manifest, "host/boot/2/2")
+            assert claimed is not None
+            assert claimed.started_at is not None
+            assert claimed.lease_expires_at > claimed.started_at >= claimed.created_at
+            await site.database.run(give_back, mine)
+            again = await site.database.run(expanding.claim_enumerating_manifest, "host/boot/3/3")
+            assert again is not None
+            assert (again.started_at, again.fence) == (claimed.started_at, claimed.fence + 1)
+            await site.database.run(give_back, mine)
+            await site.database.run(make_listings_due)
+            await site.step_all()
+            row = await site.database.read(manifest_row, mine)
+            assert (row.phase, row.started_at) == ("open", claimed.started_at)
+
+    asyncio.run(play())
+
+
+def give_back(tx: Tx, manifest_id: str) -> None:
+    """As if the holder's lease had run out."""
+    mine = tables.manifests.c.id == manifest_id
+    tx.touched(sa.update(tables.manifests).where(mine).values(lease_expires_at=tx.now))
+
+
+def test_due_intents_are_taken_in_the_order_of_the_request(database_url: str) -> None:
+    """[M-028, M-048] pages of a hundred, then by ordinal, whatever became due first."""
+
+    async def play() -> None:
+        documents = {f"{number:03}.json": catalogue(text=str(number)) for number in range(150)}
+        async with stage(database_url, documents) as site:
+            await site.admit([(name, "de") for name in documents])
+            claimed = await site.database.run(expanding.claim_enumerating_manifest, "ada")
+            assert claimed is not None
+            page = await site.database.run(expanding.expand_next_pairs, claimed.id, claimed.fence, 100)
+            assert page.expanded == 100
+            rest = await site.database.run(expanding.expand_next_pairs, claimed.id, claimed.fence, 100)
+            assert rest.expanded == 150
+            await site.database.run(due_last_first)
+            taken: list[Any] = []
+            for _ in range(3):
+                work = await site.database.run(preparing.claim_due_intents, "ada", 8)
+                assert work is not None
+                taken += [intent.ordinal for intent in work.intents]
+                await site.database.run(preparing.record_preparations, work, [], 0.0)
+                await site.database.run(put_off, [intent.id for intent in work.intents])
+            assert taken == list(range(24))
+
+    asyncio.run(play())
+
+
+def due_last_first(tx: Tx) -> None:
+    """The last of the request became due first."""
+    table = tables.intents
+    tx.touched(sa.update(table).values(next_attempt_at=tx.now - table.c.ordinal))
+
+
+def put_off(tx: Tx, ids: list[str]) -> None:
+    """These are due much later; the shard is due now."""
+    table, shards = tables.intents, tables.shards
+    tx.touched(sa.update(table).where(table.c.id.in_(ids)).values(next_attempt_at=tx.now + 3_600_000_000))
+    tx.touched(sa.update(shards).values(prepare_due_at=tx.now, prepare_served_at=0))

@@ -1,0 +1,67 @@
+"""What settings may say, and what is refused at start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman.kernel.errors import SettingsError
+from dragoman.kernel.limits import FIELDS_PER_ITEM, FIELDS_PER_ITEM_SETTING_MAX
+from dragoman.wiring import linking
+from dragoman.wiring.settings import Settings, load
+
+
+def refused(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
+    """What `load` says to these variables."""
+    with monkeypatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(f"DRAGOMAN_{name}", value)
+        with pytest.raises(SettingsError) as said:
+            load(folder)
+    return said.value.message
+
+
+def test_two_thousand_pairs_and_a_mebibyte_fit_under_any_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[M-112, M-120]"""
+    assert "pairs_max" in refused(tmp_path, monkeypatch, PAIRS_MAX="1999")
+    assert "request_bytes_max" in refused(tmp_path, monkeypatch, REQUEST_BYTES_MAX=str(1024 * 1024 - 1))
+    monkeypatch.setenv("DRAGOMAN_PAIRS_MAX", "2000")
+    monkeypatch.setenv("DRAGOMAN_REQUEST_BYTES_MAX", str(1024 * 1024))
+    least = load(tmp_path)
+    assert (least.pairs_max, least.request_bytes_max) == (2_000, 1024 * 1024)
+    usual = Settings()
+    assert (usual.pairs_max, usual.request_bytes_max) == (2_000, 1024 * 1024), "the environment's"
+    monkeypatch.undo()
+    usual = Settings()
+    assert (usual.pairs_max, usual.request_bytes_max) == (100_000, 16 * 1024 * 1024)
+
+
+def test_what_a_submission_may_hold_is_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """[M-066, M-227] Callers have a hundred fields an item; the site in the process need not split files."""
+    usual = Settings()
+    assert linking.capacity_of(usual).fields_per_item_max == FIELDS_PER_ITEM
+    assert linking.local_capacity(usual).fields_per_item_max == FIELDS_PER_ITEM_SETTING_MAX
+    (tmp_path / "dragoman.toml").write_text("[submissions]\nitems = 7\nfields_per_item = 250\n", "utf-8")
+    chosen = linking.capacity_of(load(tmp_path))
+    assert (chosen.items_max, chosen.fields_per_item_max) == (7, 250)
+    assert linking.local_capacity(load(tmp_path)).fields_per_item_max == 250
+    for name, value in (("ITEMS", "1001"), ("BYTES", "1"), ("FIELD_CHARACTERS", "100001")):
+        said = refused(tmp_path, monkeypatch, **{f"SUBMISSIONS__{name}": value})
+        assert f"submissions.{name.lower()}" in said
+
+
+def test_a_token_travels_unencrypted_to_this_machine_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[M-317]"""
+    said = refused(tmp_path, monkeypatch, ENGINE__URL="http://engine.example:8080")
+    assert "engine.url" in said
+    for url in ("http://127.0.0.1:1", "http://[::1]:1/x", "http://localhost:1", "https://engine.example"):
+        monkeypatch.setenv("DRAGOMAN_ENGINE__URL", url)
+        assert load(tmp_path).engine.url == url
+    monkeypatch.setenv("DRAGOMAN_ENGINE__URL", "http://engine.example:8080")
+    monkeypatch.setenv("DRAGOMAN_ENGINE__PLAIN_HTTP", "true")
+    assert load(tmp_path).engine.plain_http
