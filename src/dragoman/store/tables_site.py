@@ -283,7 +283,6 @@ def _exchange(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("ix_submissions_claim", "next_attempt_at"),  # null unless open
             sa.Index("ix_submissions_reconcile", "reconcile_at"),
             sa.Index("ix_submissions_manifest", "manifest_id", "next_attempt_at"),
-            sa.Index("ix_submissions_usage", "manifest_id", *USAGE),
             sa.Index("ix_submissions_failed", "manifest_id", "error_code", "updated_at"),
             sa.Index("ix_submissions_remote", "remote_job_id"),
             sa.Index("ix_submissions_stale", "lease_expires_at"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from dragoman.store.rows import intents, shards
+from dragoman.store.acts import moving
+from dragoman.store.rows import shards
 from dragoman.store.schema import effects, publishing
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
@@ -76,10 +77,10 @@ def pause(tx: Tx, manifest_id: str, paused: bool) -> None:
 def fail_pending(tx: Tx, manifest_id: str) -> None:
     """Let what waits to be prepared fail, as preparation does it."""
     table = tables.intents
-    mine = sa.select(table.c.id).where(table.c.manifest_id == manifest_id, table.c.state == "pending")
+    mine = sa.select(table).where(table.c.manifest_id == manifest_id, table.c.state == "pending")
     shards.lock(tx, manifest_id, [0])
-    ids = [row.id for row in tx.all(mine)]
-    intents.move(tx, ids, "refuse", error_code="backend_unavailable", retryable=True)
+    for row in tx.all(mine):
+        moving.refuse(tx, row, "backend_unavailable", "nobody listens")
     shards.recount(tx, manifest_id, [0])
 
 

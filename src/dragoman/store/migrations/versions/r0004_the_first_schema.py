@@ -155,19 +155,6 @@ def _submissions() -> None:
     steps.create_index("ix_submissions_reconcile", "submissions", ["reconcile_at"])
     steps.create_index("ix_submissions_remote", "submissions", ["remote_job_id"])
     steps.create_index("ix_submissions_stale", "submissions", ["lease_expires_at"])
-    steps.create_index(
-        "ix_submissions_usage",
-        "submissions",
-        [
-            "manifest_id",
-            "paid_tokens",
-            "paid_microusd",
-            "wasted_tokens",
-            "wasted_microusd",
-            "at_risk_tokens",
-            "at_risk_microusd",
-        ],
-    )
 
 
 def _terms() -> None:
