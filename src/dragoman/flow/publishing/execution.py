@@ -23,7 +23,6 @@ from dragoman.kernel.errors import DragomanError, LeaseLost, SourceError
 from dragoman.kernel.identity import sha256
 from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import (
-    PUBLISH_BATCH_BOUNDS,
     PUBLISH_LOOK_STEPS,
     PUBLISH_STEP_SECONDS,
     STEP_SECONDS,
@@ -52,7 +51,7 @@ _log = logger(__name__)
 
 DEFAULT_PACE = Pace()
 
-_SOURCES_KEPT = 2 * PUBLISH_BATCH_BOUNDS[1]
+_SOURCES_KEPT = 16
 
 Place = tuple[str, str]
 """Root and target."""
