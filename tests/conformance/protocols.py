@@ -85,10 +85,13 @@ async def protocol(name: str) -> AsyncIterator[tuple[Provider, Callable[[], int]
 async def send_and_fetch(
     provider: Provider, body: bytes, attempt_id: str, deadline_seconds: float = 60.0
 ) -> ProviderAnswer:
-    """One send, and the answer of work in the background."""
-    answer = await provider.send(body, attempt_id, deadline_seconds)
-    if answer.outcome in ("TIMEOUT_UNKNOWN",) and answer.provider_ref and isinstance(provider, Fetching):
-        return await provider.fetch(answer.provider_ref, attempt_id, deadline_seconds) or answer
+    """One send, and the answer of work in the background, looked at until it has ended."""
+    answer = sent = await provider.send(body, attempt_id, deadline_seconds)
+    while answer.outcome == "TIMEOUT_UNKNOWN" and sent.provider_ref and isinstance(provider, Fetching):
+        found = await provider.fetch(sent.provider_ref, attempt_id, deadline_seconds)
+        if found is None:
+            return sent
+        answer = found
     return answer
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from dragoman.kernel import limits
 from dragoman.model.completions import ProviderAnswer, Reply
 from dragoman.model.contracts import Provider
 from dragoman.providers import failures
@@ -42,11 +41,6 @@ IDS = [item.id for item in QUESTION.items]
 @pytest.fixture(params=sorted(PROTOCOLS))
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture(autouse=True)
-def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PROVIDER_POLL_SECONDS", (0.01,))
 
 
 def status(name: str, code: int, **headers: str) -> dict[str, Any]:
@@ -255,7 +249,7 @@ def test_bytes_of_any_kind_are_unreadable_and_nothing_worse(name: str, kept: byt
 
 
 def test_a_response_in_the_background_is_looked_at_until_it_has_ended() -> None:
-    """Its id is the answer to the send; a fetch waits, and gives up at the deadline with nothing decided."""
+    """Its id is the answer to the send; a look that finds it working, or that fails, decides nothing."""
     spoken = PROTOCOLS["responses"]
 
     async def run() -> None:
@@ -270,10 +264,14 @@ def test_a_response_in_the_background_is_looked_at_until_it_has_ended() -> None:
                 True,
                 {"attempt_id": "attempt-1"},
             )
-            early = await provider.fetch("resp_1", "attempt-1", 0.005)
-            assert (early.outcome, early.provider_ref) == ("TIMEOUT_UNKNOWN", "resp_1")
+            server.bad_looks[:] = ["", "cut", "slow_down", "500"]
+            for code in ("", "", "PROVIDER_RATE_LIMITED", ""):
+                early = await provider.fetch("resp_1", "attempt-1", 20)
+                assert (early.outcome, early.provider_ref) == ("TIMEOUT_UNKNOWN", "resp_1")
+                assert (early.body, early.code) == (None, code or "PROVIDER_TIMEOUT_UNKNOWN")
+            server.works, server._left["resp_1"] = 0, 0
             found = await provider.fetch("resp_1", "attempt-1", 20)
-            assert (found.outcome, server.looks, len(server.calls)) == ("SUCCEEDED", 4, 1)
+            assert (found.outcome, server.looks, len(server.calls)) == ("SUCCEEDED", 5, 1)
             assert provider.read(found.body).finish == "complete"
             assert await provider.fetch("resp_9", "attempt-1", 20) is None
             server.forget()
@@ -292,6 +290,7 @@ def test_a_response_that_was_canceled_or_has_failed_has_ended() -> None:
                 await provider.send(provider.render(QUESTION), f"attempt-{number}", 20)
             assert (await provider.cancel("resp_1", "attempt-1", 20)).outcome == "SUCCEEDED"
             for number in (1, 2):
+                server._left[f"resp_{number}"] = 0
                 ended = await provider.fetch(f"resp_{number}", f"attempt-{number}", 20)
                 assert (ended.outcome, provider.read(ended.body).finish) == ("SUCCEEDED", "unreadable")
             assert server.canceled == ["resp_1"]

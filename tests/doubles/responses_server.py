@@ -1,5 +1,6 @@
 """A scripted Responses server; see `scripted_server`. Works in the background where it is asked to.
 
+`bad_looks` spoils the next fetches, in turn: `cut`, `slow_down` or a status; '' spoils none.
 A response in the background is `queued`, then `in_progress` for `works` looks, then what its act says. It is
 kept where `store` is true, is known by its id alone, and is gone once `forget` was called.
 """
@@ -23,6 +24,7 @@ class ResponsesServer(ScriptedServer):
     looks = 0
 
     def _add_routes(self, app: web.Application) -> None:
+        self.bad_looks: list[str] = []
         self.canceled: list[str] = []
         self._left: dict[str, int] = {}
         app.router.add_post("/v1/responses", self._complete)
@@ -99,12 +101,20 @@ class ResponsesServer(ScriptedServer):
 
     async def _fetch(self, request: web.Request) -> web.Response:
         self.looks += 1
+        spoiled = self.bad_looks.pop(0) if self.bad_looks else ""
+        if spoiled == "slow_down":
+            return error(429, "rate_limit_exceeded", {**self._marks("req_fetch"), "Retry-After": "30"})
+        if spoiled.isdecimal():
+            return error(int(spoiled), "server_error", self._marks("req_fetch"))
         kept = next((one for one in self.stored if one["id"] == request.match_info["id"]), None)
         if kept is None:
             return error(404, "not_found", self._marks("req_fetch"))
         self._left[kept["id"]] -= 1
         seen = kept if self._left[kept["id"]] < 0 else _working(kept, "in_progress")
-        return web.json_response(seen, headers=self._marks("req_fetch"))
+        told = json.dumps(seen)
+        if spoiled == "cut":
+            told = told[: len(told) // 2]
+        return web.Response(text=told, content_type="application/json", headers=self._marks("req_fetch"))
 
     async def _cancel(self, request: web.Request) -> web.Response:
         kept = next((one for one in self.stored if one["id"] == request.match_info["id"]), None)

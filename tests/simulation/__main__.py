@@ -18,7 +18,7 @@ from dataclasses import replace
 from tests.simulation import mutants
 from tests.simulation.faults import one
 from tests.simulation.hunt import caught, exhaustive, hunted, seeds
-from tests.simulation.settings import CALM, ONE_FILE, Setting, of_seed
+from tests.simulation.settings import BATCHES, CALM, ONE_FILE, Setting, of_seed
 from tests.simulation.world import Outcome
 
 STORY_LINES_MAX = 120
@@ -38,7 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     if asked.strike:
         place, number, kind = asked.strike.split(":")
-        calm = ONE_FILE if asked.one_file else CALM
+        calm = ONE_FILE if asked.one_file else BATCHES if asked.batches else CALM
+        calm = replace(calm, people=(*calm.people, "cancel")) if asked.cancel else calm
         calm = replace(calm, processes=2 if asked.pair else 1)
         return _replay(calm.struck(one(place, int(number), kind)))
     if asked.seed is not None and asked.seeds == 1:
@@ -71,6 +72,8 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--pair", action="store_true", help="with --strike: two processes")
     parser.add_argument("--one-file", action="store_true", help="with --strike: one file for all locales")
+    parser.add_argument("--batches", action="store_true", help="with --strike: every call is a batch")
+    parser.add_argument("--cancel", action="store_true", help="with --strike: somebody cancels meanwhile")
     return parser.parse_args(arguments)
 
 
@@ -126,7 +129,10 @@ def _told(outcome: Outcome, whole: bool = False) -> Iterator[str]:
     else:
         [((place, number), kind)] = outcome.setting.plan.faults.items() or [(("point", 0), "kill")]
         more = " --pair" if outcome.setting.processes > 1 else ""
-        more += " --one-file" if outcome.setting.shelf == ONE_FILE.shelf else ""
+        batched = outcome.setting.batched
+        more += " --one-file" if outcome.setting.shelf == ONE_FILE.shelf and not batched else ""
+        more += " --batches" if batched else ""
+        more += " --cancel" if "cancel" in outcome.setting.people else ""
         yield f"  again: python -m tests.simulation --strike '{place}:{number}:{kind}'{more}"
 
 

@@ -115,7 +115,8 @@ def _may_hold(
     if _is_taken(setting, locale):
         return said == theirs
     if theirs or "cancel" in setting.people:
-        return said in (whole, theirs)
+        in_part = "failed" in states and theirs.items() <= said.items() <= whole.items()
+        return said in (whole, theirs) or in_part
     if "completed" in states:
         return said == whole
     return said.items() <= whole.items()

@@ -63,9 +63,11 @@ _PARTS_OF_A_JOB = ("calls", "job_fields")
 
 
 class Sight(NamedTuple):
-    """One move of a state, rise of a fence, or change of a lease under the same fence (`kind` says which).
+    """One move of a state, rise of a fence, change of a lease under the same fence, or call that was begun
+    (`kind` says which).
 
-    They come in the order in which they were made. `owner` is the holder of the row, or of a part's job.
+    They come in the order in which they were made. `owner` is the holder of the row, or of a part's job. Of a
+    call, `under` is the client job, `after` whom it goes to, and `fence` when it was begun.
     """
 
     kind: str
@@ -114,6 +116,11 @@ class Database:
         row = self.connection.execute(sql, parameters).fetchone()
         return row[0] if row else None
 
+    def set_quota(self, workspace: str, tokens: int) -> None:
+        """An operator's word on what a workspace may use in a month."""
+        row = "INSERT OR REPLACE INTO ai_quotas (workspace, monthly_tokens, updated_at) VALUES (?, ?, 0)"
+        self.connection.execute(row, (workspace, tokens))
+
     def close(self) -> None:
         """Forget everything."""
         self.connection.close()
@@ -141,6 +148,7 @@ def _template() -> sqlite3.Connection:
 
 
 def _triggers() -> Iterator[str]:
+    yield _BEGUN
     for name, (column, _) in STATES.items():
         table = metadata.tables[name]
         under = _UNDER.get(name, "''")
@@ -169,6 +177,14 @@ def _triggers() -> Iterator[str]:
             CREATE TRIGGER watch_{name}_birth AFTER INSERT ON {name} WHEN NEW.fence > 0
             BEGIN INSERT INTO watched VALUES ('fence', '{name}', {key}, '',
             0, NEW.fence, NEW.fence, NEW.lease_owner, NULL, NULL); END"""
+
+
+_BEGUN = """
+    CREATE TRIGGER watch_attempts_begun AFTER INSERT ON attempts
+    WHEN (SELECT family FROM effects WHERE id = NEW.effect_id) = 'completion'
+    BEGIN INSERT INTO watched VALUES ('begun', 'attempts', NEW.id, NEW.correlation_id,
+    NULL, NEW.provider, NEW.started_at, NEW.worker, NULL, NULL); END
+"""
 
 
 def _key(table: sa.Table) -> str:

@@ -14,12 +14,16 @@ from pathlib import Path
 from tests.simulation.comparing import compared
 from tests.simulation.faults import CALL, COMMIT, one
 from tests.simulation.mutants import ALL as MUTANTS
-from tests.simulation.settings import CALM, ONE_FILE, Setting, of_seed
+from tests.simulation.settings import BATCHES, CALM, ONE_FILE, Setting, of_seed
 from tests.simulation.shelves import SHELVES, Shelf, edited
 from tests.simulation.world import Outcome, World
 
 _MEMORY = Path("/dev/shm")
 """Files of worlds live in memory where the system offers that: nobody cuts the power of a world."""
+
+_BESIDE_THE_VENDOR = ("completion", "withdrawal", "start_call", "settle_call", "record_inquiry", "close_call",
+                      "park_job", "cancel_job", "finish_job")  # fmt: skip
+"""Parts of the names of points, where money is in somebody's hands."""
 
 MUTANT_SEEDS_MAX = 100
 MUTANT_DRAWS = 8
@@ -61,7 +65,21 @@ def exhaustive() -> Iterator[Setting]:
     for number, kind in product(range(1, places["call"] + 1), CALL):
         yield alone.struck(one("call", number, kind))
     yield from stalls(pair)
+    yield from batches()
     yield from writes_into_one_file()
+
+
+def batches() -> Iterator[Setting]:
+    """Of a world whose calls are batches, and of one that is canceled meanwhile: killed at each point beside
+    the vendor or beside what is written of it, and each word of the vendor's lost once.
+    """
+    for world in (BATCHES, replace(BATCHES, people=("cancel",))):
+        calm_one = play(world)
+        for number, point in enumerate(calm_one.points, start=1):
+            if any(name in point for name in _BESIDE_THE_VENDOR):
+                yield world.struck(one("point", number, "kill"))
+        for number in range(1, calm_one.places["call"] + 1):
+            yield world.struck(one("call", number, "answer lost"))
 
 
 def writes_into_one_file() -> Iterator[Setting]:

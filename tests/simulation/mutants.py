@@ -33,7 +33,8 @@ from dragoman.store.acts import calling, settling
 from dragoman.store.rows import approvals, budgets, effects, executions, intents, jobs, shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
-from tests.simulation.settings import CALM, CANARY, ONE_FILE, SCOPE, Setting
+from tests.simulation import mutants_of_money as of_money
+from tests.simulation.settings import BATCHES, CALM, CANARY, ONE_FILE, SCOPE, Setting
 
 _SHARDS = tables.shards
 
@@ -274,6 +275,8 @@ def counted_before_its_step_moved() -> AbstractContextManager[object]:
     return mock.patch.object(executions, "counted", early)
 
 
+_SHUFFLED = replace(CALM, seed=1, is_shuffled=True)
+
 ALL: Mapping[str, Mutant] = {
     "a cursor before its pairs": Mutant(
         cursor_before_its_pairs, "record_walk", world=replace(SCOPE, is_small=True)
@@ -291,6 +294,28 @@ ALL: Mapping[str, Mutant] = {
     "a reserve without room": Mutant(reserved_without_room),
     "a late answer thrown away": Mutant(late_answers_dropped, "settle_call"),
     "a write from an old look": Mutant(written_from_an_old_look, world=ONE_FILE),
+    "a batch that runs on for nobody": Mutant(
+        of_money.left_running, world=replace(BATCHES, people=("cancel",))
+    ),
+    "a look that failed taken for an end": Mutant(of_money.failed_look_taken_for_an_end, world=BATCHES),
+    "a batch made again where its id was lost": Mutant(
+        of_money.made_again_where_its_id_was_lost,
+        world=replace(BATCHES, on_unknown="resend", weather={"lost": 0.5}),
+    ),
+    "a reserve that is kept": Mutant(of_money.reserve_kept, world=replace(BATCHES, weather={"lost": 0.1})),
+    "a hand-over in doubt": Mutant(
+        of_money.handed_over_in_doubt,
+        world=replace(
+            _SHUFFLED, heirs=True, on_unknown="hold", is_small=True, weather={"lost": 0.4, "spend_limit": 0.2}
+        ),
+    ),
+    "an heir's own list": Mutant(
+        of_money.heirs_of_heirs, world=replace(CALM, heirs=True, weather={"spend_limit": 0.6})
+    ),
+    "a call that no pause stops": Mutant(of_money.deaf_to_people, world=replace(CALM, people=("rest",))),
+    "a call inside a provider's window": Mutant(
+        of_money.deaf_to_providers, world=replace(CALM, is_small=True, weather={"slow_down": 0.4})
+    ),
     "a whole snapshot put back": Mutant(taken_back_whole, world=ONE_FILE),
     "a booking past the sum": Mutant(booked_past_the_sum),
     "an older step that counts on": Mutant(

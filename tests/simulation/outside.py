@@ -1,4 +1,4 @@
-"""The outside of a world, wrapped from the outside: families, the engine's face, reading, a provider.
+"""The outside of a world, wrapped from the outside: families, the engine's face, reading.
 
 Each wrapper puts a point before and after the call, and refuses to be used while a transaction is open.
 """
@@ -6,22 +6,19 @@ Each wrapper puts a point before and after the call, and refuses to be used whil
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
-from dragoman.model.completions import ProviderAnswer
 from dragoman.model.contracts import EngineClient, Family
 from dragoman.model.effects import Answer, Idempotency, Outgoing
-from dragoman.providers.rehearsal import Call, RehearsalProvider
 from tests.simulation.faults import CALL, Kind
-from tests.simulation.processes import HERE, Process
+from tests.simulation.processes import Process
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_SAFE_TO_REPEAT = ("submission", "webhook")
+_SAFE_TO_REPEAT = ("submission", "webhook", "withdrawal")
 """Families whose receivers know repeats: a network may carry to them one send two times, or after its sender
 has given it up."""
 
@@ -35,6 +32,10 @@ class Rules(Protocol):
 
     def tell(self, process: Process, text: str) -> None:
         """Write down what the outside did."""
+        ...
+
+    def hold_up(self, attempt_id: str) -> None:
+        """What this attempt sends arrives once its sender waits no more."""
         ...
 
     def hear(self, process: Process, attempt_id: str, outcome: str) -> None:
@@ -91,6 +92,7 @@ class Door:
     async def _give_up(self, outgoing: Outgoing, deadline_seconds: float, label: str) -> Answer:
         """The sender waits in vain; what it sent arrives afterwards."""
         self._rules.tell(self._process, f"{label} is held up on its way")
+        self._rules.hold_up(outgoing.attempt_id)
         task = asyncio.create_task(self._arrive(outgoing, deadline_seconds, label))
         self._late.add(task)
         task.add_done_callback(self._late.discard)
@@ -101,10 +103,6 @@ class Door:
         await asyncio.sleep(deadline_seconds * 1.5)
         self._rules.tell(self._process, f"{label} arrives after all")
         return await self._family.deliver(outgoing, deadline_seconds)
-
-
-def _working(reference: str) -> Answer:
-    return Answer("TIMEOUT_UNKNOWN", code="PROVIDER_TIMEOUT_UNKNOWN", provider_ref=reference)
 
 
 def _lost() -> Answer:
@@ -160,57 +158,3 @@ class WatchedOffload:
 
     def close(self) -> None:
         """Nothing is held."""
-
-
-class Vendor(RehearsalProvider):
-    """The rehearsal provider, which belongs to the world and outlives its processes."""
-
-    rules: Rules
-
-    async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
-        """Plays one move, never within a transaction."""
-        self.rules.leave("a provider's send")
-        before = len(self.calls)
-        answer = await super().send(body, attempt_id, deadline_seconds)
-        if len(self.calls) > before and (process := HERE.get(None)):
-            self.rules.tell(process, f"the provider played {self.calls[before].move}")
-        return answer
-
-    async def ask(self, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
-        """The kept answer, never within a transaction."""
-        self.rules.leave("a question to the provider")
-        return await super().ask(attempt_id, deadline_seconds)
-
-    def clear_up(self) -> None:
-        """From now on the weather is fair."""
-        self._weather = {}
-
-    def sent(self) -> Mapping[str, list[Call]]:
-        """Accepted calls by attempt id."""
-        found: dict[str, list[Call]] = {}
-        for call in self.accepted:
-            found.setdefault(call.attempt_id, []).append(call)
-        return found
-
-
-class BackgroundVendor(Vendor):
-    """Answers with a reference, works meanwhile, and is fetched by the reference."""
-
-    def __init__(self, *said: Any, **more: Any) -> None:
-        super().__init__(*said, **more)
-        self.looks: Counter[str] = Counter()
-
-    async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
-        """The short request: what it came to, or the reference of what is being worked on."""
-        answer = await super().send(body, attempt_id, deadline_seconds)
-        return answer if answer.body is None else _working(attempt_id)
-
-    async def fetch(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
-        """What this reference has come to; every other time it is not done yet."""
-        self.rules.leave("a fetch from the provider")
-        self.looks[reference] += 1
-        if self.looks[reference] % 2:
-            await asyncio.sleep(deadline_seconds)
-            return _working(reference)
-        done = next((call for call in self.accepted if call.attempt_id == reference), None)
-        return ProviderAnswer("SUCCEEDED", body=done.answer, provider_ref=reference) if done else None

@@ -17,9 +17,9 @@ from dragoman.model.walks import Walk
 from dragoman.store.acts import compensating
 from dragoman.wiring.services import Services
 from tests.simulation.ground import Database
-from tests.simulation.outside import Vendor
 from tests.simulation.settings import Setting
 from tests.simulation.shelves import LOCALES, SHARED, SHELVES, edited
+from tests.simulation.vendors import Vendor
 from tests.simulation.verdict import targets_of
 
 CALLER = Caller("default", "mia")
@@ -38,7 +38,11 @@ class Scene(Protocol):
     setting: Setting
     database: Database
     folder: Path
-    vendor: Vendor
+
+    @property
+    def vendors(self) -> Mapping[str, Vendor]:
+        """Everybody who translates here, by name."""
+        ...
 
     async def as_client(self, ask: Ask, *forgiven: str) -> Any:
         """Ask a process that lives, again when it dies; errors with a forgiven code count as an answer."""
@@ -66,6 +70,8 @@ class People:
         self._manifests: dict[str, str] = {}
         self.wrote = dict(targets_of(scene.folder))
         """What people wrote at targets, before the world began or in it; shared ones as they began."""
+        if "allow" in scene.setting.people:
+            scene.database.set_quota(CALLER.workspace, _SPARE_TOKENS)
         if "owner" in scene.setting.people:
             self._write("de/shop.json")
 
@@ -74,7 +80,8 @@ class People:
         deeds = self._scene.setting.people
         await self._begin()
         meanwhile = {"cancel": self._cancel, "pause": self._pause, "spare": self._spare, "word": self._say,
-                     "rival": self._rival, "meddle": self._meddle, "edit": self._edit}  # fmt: skip
+                     "rival": self._rival, "meddle": self._meddle, "edit": self._edit,
+                     "rest": self._rest, "allow": self._allow}  # fmt: skip
         await asyncio.gather(*(act() for deed, act in meanwhile.items() if deed in deeds))
         await self._scene.settled()
         if self._scene.setting.asks == "canary":
@@ -162,6 +169,7 @@ class People:
             "partial": "auto",
             "publish": "auto",
             "on_unknown": self._scene.setting.on_unknown,
+            "speed": "batch" if self._scene.setting.batched else "standard",
             "batch_size": 4,
             "concurrency": 2,
         }
@@ -193,6 +201,33 @@ class People:
         now = self._begun(self._manifests["r-1"])
         self._demand(now == begun, f"{now - begun} calls were begun during a pause")
         await self._control({"revision": 2, "paused": False})
+
+    async def _rest(self) -> None:
+        """Once a pause is told, nothing is begun until the manifest goes on; what was begun is kept."""
+        await self._wait(6.0)
+        manifest = self._manifests.get("r-1", "")
+        paused = await self._scene.as_client(
+            lambda services: services.steering.pause(CALLER.workspace, manifest, CALLER.actor)
+        )
+        self._scene.note(f"a pause is answered {paused}")
+        begun = self._begun(manifest)
+        await self._wait(400.0)
+        if paused is not None and paused.told:
+            more = self._begun(manifest) - begun
+            self._demand(not more, f"{more} calls were begun while the manifest rested")
+        resumed = await self._scene.as_client(
+            lambda services: services.steering.resume(CALLER.workspace, manifest, CALLER.actor)
+        )
+        self._scene.note(f"going on is answered {resumed}")
+
+    async def _allow(self) -> None:
+        """More than the month holds is spent at no time; then somebody raises it."""
+        await self._wait(900.0)
+        month = "SELECT reserved_tokens + spent_tokens FROM budgets WHERE scope = 'month'"
+        spent = self._scene.database.one(month) or 0
+        self._demand(spent <= _SPARE_TOKENS, f"{spent} of the month's {_SPARE_TOKENS} tokens are spent")
+        self._scene.database.set_quota(CALLER.workspace, 10_000_000)
+        self._scene.note("the month's tokens are raised")
 
     async def _spare(self) -> None:
         """A small budget first, none later: never is more spent and reserved than allowed."""
@@ -255,7 +290,8 @@ class People:
 
     async def _retry(self) -> None:
         """In fair weather, whatever failed is asked for once more."""
-        self._scene.vendor.clear_up()
+        for vendor in self._scene.vendors.values():
+            vendor.clear_up()
         for manifest in self._manifests.values():
 
             async def retry(services: Services, manifest: str = manifest) -> int:

@@ -15,6 +15,8 @@ Deed = Literal[
     "apart",  # each locale is asked for by a manifest of its own
     "part",  # one of the two is taken back
     "word",  # somebody writes one text of each shared file by hand
+    "rest",  # the manifest rests for a while, and goes on
+    "allow",  # the workspace's month is nearly used up, and somebody buys more
 ]  # fmt: skip
 
 _PLACES: Mapping[Place, int] = {"point": 260, "commit": 90, "call": 20}
@@ -38,6 +40,10 @@ class Setting:
     askable: bool = False
     background: bool = False
     """Whether the provider works in the background, and is known by a reference of its own."""
+    batched: bool = False
+    """Whether calls go out as batches, which take their time, and of which some expire."""
+    heirs: bool = False
+    """Whether others go on where the provider refuses to serve; the first of them has a list of its own."""
     on_unknown: str = "resend"
     weather: Mapping[str, float] = field(default_factory=dict)
     restart_seconds: float = 1.0
@@ -70,12 +76,14 @@ class Setting:
 
     def __str__(self) -> str:
         answers = "background" if self.background else "askable" if self.askable else "dumb"
+        answers = "batch" if self.batched else answers
+        heirs = " with heirs" if self.heirs else ""
         money = "priced" if self.priced else "free"
         weather = ", ".join(f"{move} {share:.0%}" for move, share in self.weather.items()) or "fair"
         return (
             f"seed {self.seed}: {self.shelf} documents, {self.processes} processes, "
             f"{'group' if self.groups else 'single'} commits, "
-            f"leases of the dead {'freed' if self.frees else 'run out'}, a {money} {answers} provider "
+            f"leases of the dead {'freed' if self.frees else 'run out'}, a {money} {answers} provider{heirs} "
             f"in {weather} weather, {'a queue server, ' if self.has_queue else ''}"
             f"unknown calls: {self.on_unknown}, "
             f"asked by {self.asks}, people: {', '.join(self.people) or 'quiet'}, "
@@ -90,6 +98,8 @@ SCOPE = Setting(seed=0, asks="scope")
 """The calm world, whose documents are walked to."""
 CANARY = Setting(seed=0, asks="canary")
 """The same, sampled first and promoted then."""
+BATCHES = Setting(seed=0, shelf="shared", batched=True, on_unknown="hold")
+"""The world of one file at the lower price: every call is a batch."""
 ONE_FILE = Setting(seed=0, shelf="shared", people=("apart", "part"))
 """The world of one file for all locales, struck wherever something is put in or taken out."""
 
@@ -129,6 +139,18 @@ _WEATHERS: tuple[Mapping[str, float], ...] = (  # the first three spoil no text
     {"missing": 0.1, "duplicate": 0.1, "broken": 0.1, "empty": 0.05, "length": 0.1, "twice": 0.1},
     {"slow_down": 0.2, "spend_limit": 0.05, "lost": 0.1, "broken": 0.1},
 )
+_DENIALS: tuple[Mapping[str, float], ...] = (
+    {"spend_limit": 0.2},
+    {"unreachable": 0.3, "lost": 0.1},
+    {"spend_limit": 0.15, "never": 0.1, "lost": 0.1},
+)
+"""Weather of those that have heirs."""
+_MONEY_PEOPLE: tuple[tuple[Deed, ...], ...] = (
+    (), (), ("cancel",), ("cancel",), ("rest",), ("rest",), ("allow",), ("allow", "rival"), ("pause",),
+    ("spare",), ("rest", "cancel"), ("cancel", "retry"), ("rest", "again"),
+)  # fmt: skip
+_MONEY_SHARE = 0.4
+"""How many of the seeds that ask for plain documents have batches, heirs, or people who hold things up."""
 
 
 def of_seed(seed: int) -> Setting:
@@ -141,7 +163,7 @@ def of_seed(seed: int) -> Setting:
     has_formats = random.Random(f"shelf of {seed}").random() < _FORMATS_SHARE
     if has_formats:
         people = dice.choice(_PEOPLE_OF_FORMATS)
-    return Setting(
+    setting = Setting(
         seed=seed,
         shelf="formats" if has_formats else "usual",
         plan=drawn(dice, most, dice.randint(0, 6)),
@@ -160,4 +182,21 @@ def of_seed(seed: int) -> Setting:
         background=dice.random() < 0.2,
         asks="pairs" if "apart" in people else dice.choice(("pairs", "pairs", "scope", "canary")),
         has_queue=dice.random() < 0.4,
+    )
+    money = random.Random(f"money of {seed}")
+    return setting if has_formats or money.random() > _MONEY_SHARE else _of_money(setting, money)
+
+
+def _of_money(setting: Setting, dice: random.Random) -> Setting:
+    """The same world with another provider, and people who decide about money meanwhile."""
+    kind = dice.choice(("batched", "batched", "background", "plain"))
+    heirs = dice.random() < 0.5
+    return replace(
+        setting,
+        people=dice.choice(_MONEY_PEOPLE),
+        priced=True,
+        batched=kind == "batched",
+        background=kind == "background",
+        heirs=heirs,
+        weather=dice.choice(_DENIALS) if heirs else setting.weather,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -56,23 +56,34 @@ def targets_of(folder: Path) -> Mapping[str, bytes]:
     }
 
 
-def problems(
-    database: Database,
-    setting: Setting,
-    sent: Mapping[str, Sequence[Call]],
-    heard: Mapping[str, str],
-    folder: Path,
-) -> Iterator[str]:
-    """Everything that is wrong with a settled world.
+class Outside(NamedTuple):
+    """What the vendors of a world know of it."""
 
-    `sent` is what the vendor took, `heard` what it answered to processes that had no excuse to forget it.
-    """
+    heard: Mapping[str, str]
+    """What was answered to processes that had no excuse to forget it: attempt → outcome."""
+    taken: Mapping[str, Mapping[str, Sequence[Call]]]
+    """Vendor → attempt → the calls that it took."""
+    running: Collection[str]
+    """Attempts that a vendor still works on."""
+    held_up: Collection[str]
+    """Attempts that came to a vendor when nobody waited for them any more."""
+
+    @property
+    def sent(self) -> Mapping[str, Sequence[Call]]:
+        """Attempt → the calls of it that were taken, by whomever."""
+        return {attempt: calls for taken in self.taken.values() for attempt, calls in taken.items()}
+
+
+def problems(database: Database, setting: Setting, outside: Outside, folder: Path) -> Iterator[str]:
+    """Everything that is wrong with a settled world."""
     yield from _ends(database)
     yield from _histories(database)
     yield from _events(database)
     yield from _publication(database, setting)
-    yield from _ledger(database, setting, sent, heard)
-    yield from _first_questions(database)
+    yield from _ledger(database, setting, outside.sent, outside.heard)
+    yield from _accounts(database, outside)
+    yield from _findings(database, setting, outside)
+    yield from _first_questions(database, outside)
     for name, data in targets_of(folder).items():
         if name.endswith(".dragoman"):
             yield f"a half-written file is left behind: {name}"
@@ -143,7 +154,8 @@ def _publication(database: Database, setting: Setting) -> Iterator[str]:
             yield f"{document} in {locale} is completed and was put in place {steps} times"
     for document, locale, state in database.all(
         "SELECT i.document, i.locale, s.state FROM publication_steps s JOIN intents i ON i.id = s.intent_id"
-        " WHERE s.state != 'SUCCEEDED'"
+        " JOIN executions e ON e.id = s.execution_id WHERE s.state != 'SUCCEEDED'"
+        " AND NOT (s.state = 'PENDING' AND e.error_code IS 'canceled')"  # left where it was when that came
     ):
         if state != "CONFLICT" or not _is_meddled_with(setting, document, locale):
             yield f"publication of {document} in {locale} is {state}"
@@ -238,13 +250,46 @@ def _repeats(
         yield f"effect {effect} was sent again {resends} times under {approved} approvals"
 
 
-def _first_questions(database: Database) -> Iterator[str]:
-    """No field is asked for as for the first time twice: that would be a purchase that no ledger sees."""
-    asked: dict[tuple[str, int, str], int] = {}
-    for job, said in database.all("SELECT job_id, asked FROM calls WHERE purpose = 'first'"):
+def _accounts(database: Database, outside: Outside) -> Iterator[str]:
+    """Who took a call is who the ledger says was asked; the list of an heir counts for nobody."""
+    asked = dict(database.all("SELECT id, provider FROM attempts"))
+    for vendor, taken in outside.taken.items():
+        for attempt in taken:
+            if asked.get(attempt) != vendor:
+                yield f"{vendor} took attempt {attempt}, which was for {asked.get(attempt)}"
+    if outside.taken["third"]:
+        yield "a job was handed on by the list of somebody whom it was handed to"
+
+
+def _findings(database: Database, setting: Setting, outside: Outside) -> Iterator[str]:
+    """What a vendor can tell is found out and booked, also for jobs that nobody wants; nothing runs on."""
+    if not (setting.batched or setting.background):
+        return
+    booked = {attempt for (attempt,) in database.all("SELECT attempt_id FROM ai_usage")}
+    known = {
+        attempt
+        for attempt, reference in database.all("SELECT id, provider_ref FROM attempts")
+        if setting.batched or reference
+    }
+    for attempt in (known & outside.sent.keys()) - booked - set(outside.held_up):
+        yield f"the vendor could have told what became of attempt {attempt}, and nothing is booked"
+    for attempt in known & set(outside.running) - set(outside.held_up):
+        yield f"the vendor works on attempt {attempt}, for which nobody waits"
+
+
+def _first_questions(database: Database, outside: Outside) -> Iterator[str]:
+    """No field is asked for as for the first time twice, but by an heir of who did not take it: that would be
+    a purchase that no ledger sees.
+    """
+    asked: dict[tuple[str, int, str], list[str]] = {}
+    for job, said, effect in database.all(
+        "SELECT job_id, asked, effect_id FROM calls WHERE purpose = 'first' ORDER BY job_id, ordinal"
+    ):
         for _, ordinal, category in json.loads(said):
-            key = (job, ordinal, category)
-            asked[key] = asked.get(key, 0) + 1
-    for (job, ordinal, category), times in asked.items():
-        if times > 1:
-            yield f"field {ordinal} {category} of job {job} was asked for {times} times as for the first time"
+            asked.setdefault((job, ordinal, category), []).append(effect)
+    sent = outside.sent
+    for (job, ordinal, category), effects in asked.items():
+        for effect in effects[:-1]:
+            attempts = database.all("SELECT id FROM attempts WHERE effect_id = ?", effect)
+            if len(effects) > 2 or any(attempt in sent for (attempt,) in attempts):
+                yield f"field {ordinal} {category} of job {job} was asked for anew as for the first time"

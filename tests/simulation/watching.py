@@ -25,6 +25,9 @@ _PARTS_OF_A_JOB = ("calls", "job_fields")
 _OPEN_OUTCOMES = tuple(sorted({ATTEMPT.initial} | ATTEMPT.groups["UNKNOWN"]))
 
 _STEPS = tuple(zip(STEP_COUNTS, sorted(STEP.states), strict=True))
+_PAUSES = "SELECT account, until FROM pauses"
+_RESTING = "SELECT client_job_id, 1 FROM controls WHERE paused OR canceled"
+
 _SHARDS = f"""
     SELECT manifest_id || '/' || shard, intents, {", ".join(INTENT_STATES)}, retryable_failed FROM shards
 """
@@ -98,6 +101,10 @@ class Watch:
         """Owners of whom the last commit took something."""
         self._claimants: dict[tuple[str, str, int], str | None] = {}
         self._fences: dict[tuple[str, str], int] = {}
+        self._pauses: dict[str, int] = {}
+        """Account → until when it asks not to be called, as of the last commit."""
+        self._resting: dict[str, int] = {}
+        """Client jobs of which nothing may begin, as of the last commit."""
         self._held: dict[tuple[str, str, str], tuple[int, int]] = {}
 
     def problems(self, owner: str, now: int) -> list[str]:
@@ -115,8 +122,21 @@ class Watch:
                 found += self._move(sight, owner, raised)
             elif sight.kind == "lease":
                 found += self._lease(sight, owner)
+        found += self._begun([sight for sight in sights if sight.kind == "begun"])
         found += self._overspent()
         return found + [problem for check in _CHECKS for problem in check(self._database)]
+
+    def _begun(self, begun: list[Sight]) -> Iterator[str]:
+        """No call begins inside a time that its provider has asked for, nor against what people decided."""
+        pauses, resting = dict(self._database.all(_PAUSES)), dict(self._database.all(_RESTING))
+        for sight in begun:
+            account, at = sight.after or "", sight.fence or 0
+            until = min(self._pauses.get(account, 0), pauses.get(account, 0))
+            if until > at:
+                yield f"attempt {sight.subject} is begun {until - at} µs before {account} may be called"
+            if sight.under in self._resting and sight.under in resting:
+                yield f"attempt {sight.subject} is begun, and {sight.under} rests or is canceled"
+        self._pauses, self._resting = pauses, resting
 
     def _overspent(self) -> Iterator[str]:
         """What is reserved and spent of a bounded budget never grows beyond its bound; at no commit."""

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from dragoman.content import locales
-from dragoman.families.completion import Completion
 from dragoman.kernel import processes
 from dragoman.kernel.errors import LeaseLost, StoreError
 from dragoman.kernel.identity import SeededChance
@@ -24,17 +22,18 @@ from dragoman.store import database as store
 from dragoman.store.writer import Call, Tally
 from dragoman.wiring import rounds
 from dragoman.wiring.services import Services, assemble
-from dragoman.wiring.settings import Settings, SubmissionSettings
 from dragoman.workers import Loop, free_vanished
 from tests.simulation import queueing, verdict
 from tests.simulation.bounds import bounded
 from tests.simulation.faults import COMMIT, JUMPS_SECONDS, PAUSES_SECONDS, Kind, Place
 from tests.simulation.ground import Database
-from tests.simulation.outside import BackgroundVendor, Door, EngineFace, Vendor, WatchedOffload
-from tests.simulation.people import CALLER, Ask, People
+from tests.simulation.outside import Door, EngineFace, WatchedOffload
+from tests.simulation.people import Ask, People
 from tests.simulation.performing import FaultySession, InlineReader, InlineWriter
 from tests.simulation.processes import HERE, Killed, Process
+from tests.simulation.providing import completion_of, settings_of
 from tests.simulation.settings import Setting
+from tests.simulation.vendors import HEIRS, vendor_of
 from tests.simulation.virtual import HostClock, Stuck, VirtualLoop
 from tests.simulation.watching import Watch
 
@@ -112,12 +111,15 @@ class World:
         self.commits: list[str] = []
         self.story: list[Line] = []
         self.problems: list[str] = []
-        self.vendor = _vendor(setting)
-        self.vendor.rules = self
+        self.vendors = {name: vendor_of(setting, name) for name in HEIRS}
+        for vendor in self.vendors.values():
+            vendor.rules = self
         self._queue_server = queueing.server_of(setting)
         self._dice = random.Random(f"dice of {setting.seed}")
         self._watch = Watch(self.database, self._is_dead)
         self._frozen: dict[Process, float] = {}
+        self.held_up: set[str] = set()
+        """Attempts that came to a vendor after their senders had given them up."""
         self.heard: dict[str, tuple[Process, str]] = {}
         self._in_transaction = ""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -125,7 +127,7 @@ class World:
         self._poll_factor, self._moves_seen = 0.0, 0
         self._lives: list[tuple[Process, Services]] = []
         self._known: dict[str, Process] = {}
-        self._settings = _settings(setting, folder)
+        self._settings = settings_of(setting, folder)
         self.people = People(self, self._dice)
 
     # what processes ask of the world
@@ -217,6 +219,10 @@ class World:
         """An answer of the vendor's has come to a process."""
         self.heard[attempt_id] = (process, outcome)
 
+    def hold_up(self, attempt_id: str) -> None:
+        """What this attempt sends arrives once its sender waits no more."""
+        self.held_up.add(attempt_id)
+
     def _is_dead(self, owner: str) -> bool:
         return owner in self._known and self._known[owner].dead
 
@@ -238,10 +244,15 @@ class World:
             self.problem(f"not settled after {PATIENCE_SECONDS:.0f} s: {self._what_is_open()}")
         except Stuck as stuck:
             self.problem(f"{stuck}: {self._what_is_open()}")
-        heard, taken = self._surely_heard, self.vendor.sent()
+        outside = verdict.Outside(
+            self._surely_heard,
+            {name: vendor.sent() for name, vendor in self.vendors.items()},
+            {attempt for vendor in self.vendors.values() for attempt in vendor.left_running()},
+            self.held_up,
+        )
         self._close()
         if not self.problems:
-            self.problems += verdict.problems(self.database, self.setting, taken, heard, self.folder)
+            self.problems += verdict.problems(self.database, self.setting, outside, self.folder)
         targets, states = verdict.targets_of(self.folder), verdict.states_of(self.database)
         self.database.close()
         return Outcome(
@@ -301,10 +312,15 @@ class World:
             number = len(self._known) + 1
             process = Process(self, f"{'abc'[place]}{life}", number)
             self._known[process.owner] = process
-            try:
-                await self._task(process, self._run(process))
-            except (Killed, StoreError):
+            running, gone = (
+                self._task(process, self._run(process)),
+                self.loop.create_task(process.gone.wait()),
+            )
+            await asyncio.wait({running, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not process.dead:
                 process.die()
+                if not isinstance(error := running.exception(), Killed | StoreError | None):
+                    raise error
             await asyncio.sleep(self.setting.restart_seconds)
 
     async def _run(self, process: Process) -> None:
@@ -330,7 +346,6 @@ class World:
             chance,
             tally,
         )
-        completion = Completion({"vendor": lambda model: self.vendor}, "vendor")
         services = assemble(
             self._settings,
             database,
@@ -338,7 +353,7 @@ class World:
             chance,
             WatchedOffload(self, process),
             owner=process.owner,
-            completion=completion,
+            completion=completion_of(self.vendors),
             woken=queueing.end_of(self._queue_server, process, database, self.clock, chance),
         )
         families: dict[str, Any] = services.ledger._families  # type: ignore[assignment]
@@ -463,32 +478,3 @@ class _Ears(logging.Handler):
             )
         if record.levelno >= logging.ERROR:
             self._world.problem(f"{said.get('event')} {said.get('step', '')}\n{said.get('exception', '')}")
-
-
-def _vendor(setting: Setting) -> Vendor:
-    in_background = setting.background and setting.priced
-    return (BackgroundVendor if in_background else Vendor)(
-        "vendor",
-        locales.choose_code,
-        seed=setting.seed,
-        weather=setting.weather,  # type: ignore[arg-type]
-        microusd_per_token=2 if setting.priced else 0,
-        askable=setting.askable,
-        answer_seconds=0.5,
-    )
-
-
-def _settings(setting: Setting, folder: Path) -> Settings:
-    small = setting.is_small
-    return Settings(
-        workspace=CALLER.workspace,
-        prepare_per_step=2 if small else 100,
-        submit_per_step=1 if small else 4,
-        submissions=SubmissionSettings(items=2) if small else SubmissionSettings(),
-        state_folder=folder / ".dragoman",
-        root=folder,
-        provider="vendor",
-        executor="files:v1",
-        jobs_per_process=2,
-        calls_per_process=4,
-    )

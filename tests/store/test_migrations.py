@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import threading
 from collections.abc import Iterator
@@ -149,7 +150,12 @@ def test_a_newer_database_is_refused_and_left_alone(bare_url: str) -> None:
     migrate(bare_url)
     engine = engine_of(bare_url)
     with engine.begin() as connection:
+        (reaches,) = connection.execute(
+            sa.text("SELECT value FROM cursors WHERE name = 'schema_floor'")
+        ).one()
+        assert reaches == revisions.floor()
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+        connection.execute(sa.text("UPDATE cursors SET value = '9998' WHERE name = 'schema_floor'"))
     engine.dispose()
     for act in (migrate, prepare):
         with pytest.raises(StoreError) as caught:
@@ -207,3 +213,36 @@ def test_versions_compare_by_their_number(tmp_path: Path, monkeypatch: pytest.Mo
         "current",
         "newer",
     ]
+
+
+def added_by(upgrade: ast.FunctionDef, others: dict[str, ast.FunctionDef]) -> Iterator[tuple[str, ast.Call]]:
+    """Every step of an upgrade, and those of the functions of its file that it calls."""
+    for node in ast.walk(upgrade):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id in others:
+                yield from added_by(others[node.func.id], others)
+            elif isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in ("steps", "op"):
+                yield node.func.attr, node
+
+
+def is_safe(column: ast.expr) -> bool:
+    """Whether a program that does not know a new column can insert rows without it."""
+    assert isinstance(column, ast.Call)
+    given = {word.arg: ast.unparse(word.value) for word in column.keywords}
+    return given.get("nullable", "True") == "True" or "server_default" in given
+
+
+def test_no_revision_drops_or_narrows_what_the_release_before_reads() -> None:
+    """[M-318, M-324] an upgrade adds tables, indexes and columns that old programs need not know."""
+    files = sorted((revisions.DIRECTORY / "versions").glob("r*.py"))
+    assert len(files) >= 3
+    for file in files:
+        tree = ast.parse(file.read_text("utf-8"))
+        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        upgrade = functions.pop("upgrade")
+        functions.pop("downgrade", None)
+        taken = list(added_by(upgrade, functions))
+        assert taken
+        for step, call in taken:
+            assert step in ("create_table", "create_index", "add_column", "f"), f"{file.name}: {step}"
+            assert step != "add_column" or is_safe(call.args[1]), f"{file.name}: {ast.unparse(call)}"

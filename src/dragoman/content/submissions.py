@@ -41,6 +41,7 @@ _KEY = re.compile(r"[A-Za-z0-9_.:/\[\]-]+")
 _CATEGORY = re.compile(r"zero|one|two|few|many|other|=\d{1,9}")
 _UNCOUNTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _URL = re.compile(r"https?://[^\s/]+\S*")
+_OPTIONS = ("provider_config", *({field.name for field in fields(JobOptions)} - {"provider", "first"}))
 
 
 def read(body: bytes, capacity: Capacity, *, local: bool = False) -> tuple[Submission, str]:
@@ -149,7 +150,7 @@ class _Reading:
             said = {}
         if not isinstance(said, dict):
             raise _wrong("$.options", "an object")
-        _only(said, ("provider_config", *(field.name for field in fields(JobOptions)[1:])), "$.options")
+        _only(said, _OPTIONS, "$.options")
         speed = _text(said.get("speed") or "standard", "$.options.speed", 1, 16)
         if speed not in SPEEDS:
             raise _wrong("$.options.speed", "`standard` or `batch`")

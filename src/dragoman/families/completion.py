@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dragoman.kernel.errors import CallerError
-from dragoman.model.contracts import Fetching, Provider, Withdrawing
+from dragoman.model.contracts import Fetching, Provider
 from dragoman.model.effects import Answer, Idempotency, Outgoing
 
 PLATFORM = frozenset({"", "platform"})
@@ -67,12 +67,9 @@ class Completion:
     async def inquire(self, outgoing: Outgoing, deadline_seconds: float) -> Answer | None:
         """Look an attempt up by the provider's reference where that is how it answers, else by its own id.
 
-        None where this provider cannot be asked, or does not know it. With `withdraw` among the facts it is
-        first told to stop.
+        None where this provider cannot be asked, or does not know it.
         """
         provider, reference = self._of(outgoing), str(outgoing.facts.get("reference", ""))
-        if reference and outgoing.facts.get("withdraw") and isinstance(provider, Withdrawing):
-            await provider.cancel(reference, outgoing.attempt_id, deadline_seconds)
         if reference and isinstance(provider, Fetching):
             return await provider.fetch(reference, outgoing.attempt_id, deadline_seconds)
         return await provider.ask(outgoing.attempt_id, deadline_seconds)

@@ -103,7 +103,7 @@ class Fetching(Protocol):
     """A provider that works in the background: `send` gives a reference, and the answer is fetched by it."""
 
     async def fetch(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
-        """The answer once it has come, waited for until the deadline.
+        """One look: the answer, once it has come.
 
         None where the provider knows no such reference (any more); any other outcome than SUCCEEDED leaves
         the attempt as unknown as it was, unless the answer is `final`.

@@ -67,6 +67,8 @@ class JobOptions:
     on_unknown: str = ""
     force: bool = False
     push_id: str = ""
+    first: str = ""
+    """Not chosen, but written by the engine: the provider whose list of others counts, once it was left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ class OpenCall:
     idempotent: bool = False
     """Whether the same bytes may be sent again whatever became of them: unpriced when it was first sent."""
     batched: bool = False
-    """Whether it went out as a batch: it is looked at from time to time, and can be withdrawn."""
+    """Whether it went out as a batch: it is looked at from time to time."""
     held: bool = False
     attempt: str = ""
     reference: str = ""
@@ -234,6 +236,11 @@ class OpenCall:
     def is_doubtful(self) -> bool:
         """Whether nobody knows what became of its newest attempt."""
         return self.effect_state == EFFECT.next("IN_FLIGHT", "lose")
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the provider may be working on it still, and can be told to stop."""
+        return self.is_doubtful and (self.batched or bool(self.reference))
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class AnthropicBatchesProvider(Batching):
         end = loop.time() + deadline_seconds
         listing = await self._hosted.call("GET", f"{self._url}?limit=100", None, end - loop.time())
         if listing.outcome != failures.SUCCEEDED:
-            return batching.unclear(listing)
+            return failures.unclear(listing)
         undecided: ProviderAnswer | None = None
         for batch in batching.members(listing):
             if not (_holds_one(batch) and _is_of_its_time(batch, attempt_id)):
@@ -76,7 +76,7 @@ class AnthropicBatchesProvider(Batching):
             found = await self._ended_or_working(batch, attempt_id, lambda: end - loop.time())
             if found is not None and (found.outcome == failures.SUCCEEDED or found.final):
                 return found
-            undecided = undecided or (batching.unclear(found) if found is not None else None)
+            undecided = undecided or (failures.unclear(found) if found is not None else None)
         return undecided
 
     async def fetch(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
@@ -88,7 +88,7 @@ class AnthropicBatchesProvider(Batching):
             return None
         batch = parsed(seen.body or b"") if seen.outcome == failures.SUCCEEDED else None
         if batch is None:
-            return batching.unclear(seen, reference)
+            return failures.unclear(seen, reference)
         return await self._ended_or_working(batch, attempt_id, lambda: end - loop.time())
 
     async def cancel(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
@@ -101,13 +101,13 @@ class AnthropicBatchesProvider(Batching):
         """None where the results are gone, or are another attempt's."""
         reference = str(batch.get("id", ""))
         if batch.get("processing_status") != "ended":
-            return batching.working(reference)
+            return failures.working(reference)
         url = f"{self._url_of(reference)}/results"
         file = await self._hosted.call("GET", url, None, left_seconds())
         if batching.is_unknown_there(file):
             return None
         if file.outcome != failures.SUCCEEDED:
-            return batching.unclear(file, reference)
+            return failures.unclear(file, reference)
         line = batching.line_of(file, attempt_id)
         return None if line is None else self._line(line, reference)
 

@@ -113,7 +113,7 @@ def created(answer: ProviderAnswer) -> ProviderAnswer:
     """
     reference = named(answer)
     if answer.outcome == failures.SUCCEEDED and reference:
-        return working(reference)
+        return failures.working(reference)
     if answer.outcome in (failures.SUCCEEDED, failures.INVALID_RESPONSE_UNKNOWN):
         outcome = failures.CONNECTION_UNKNOWN
         return ProviderAnswer(
@@ -126,29 +126,6 @@ def named(answer: ProviderAnswer) -> str:
     """The id in an answer that tells of one thing, '' for none."""
     said = (parsed(answer.body or b"") or {}).get("id")
     return said if isinstance(said, str) else ""
-
-
-def working(reference: str) -> ProviderAnswer:
-    """A batch that has not ended."""
-    outcome = failures.TIMEOUT_UNKNOWN
-    return ProviderAnswer(
-        outcome,
-        code=failures.CODES[outcome],
-        message="the provider works on the batch",
-        provider_ref=reference,
-    )
-
-
-def unclear(looked: ProviderAnswer, reference: str = "") -> ProviderAnswer:
-    """A look that failed: whatever befell it says nothing about the batch."""
-    outcome = failures.TIMEOUT_UNKNOWN
-    return ProviderAnswer(
-        outcome,
-        status=looked.status,
-        code=failures.CODES[outcome],
-        message=looked.message,
-        provider_ref=reference,
-    )
 
 
 def unworked(reference: str, message: str) -> ProviderAnswer:

@@ -141,6 +141,33 @@ def not_started(message: str, code: str = CODES[NOT_STARTED]) -> ProviderAnswer:
     return ProviderAnswer(NOT_STARTED, code=code, message=sanitize(message))
 
 
+def working(reference: str, status: int | None = None) -> ProviderAnswer:
+    """Work in the background, known by this name, that has not ended."""
+    return ProviderAnswer(
+        TIMEOUT_UNKNOWN,
+        status=status,
+        code=CODES[TIMEOUT_UNKNOWN],
+        message="the provider works on it in the background",
+        provider_ref=reference,
+    )
+
+
+def unclear(looked: ProviderAnswer, reference: str = "") -> ProviderAnswer:
+    """A look at work in the background that failed: whatever befell it says nothing about the work.
+
+    That the provider asks to be left alone for a while is heard all the same.
+    """
+    limited = looked.code == "PROVIDER_RATE_LIMITED"
+    return ProviderAnswer(
+        TIMEOUT_UNKNOWN,
+        status=looked.status,
+        code=looked.code if limited else CODES[TIMEOUT_UNKNOWN],
+        message=looked.message,
+        retry_after_seconds=looked.retry_after_seconds if limited else None,
+        provider_ref=reference,
+    )
+
+
 def outcome_of(error: BaseException | None, connected: bool) -> str:
     """What an exception says about the request."""
     if not connected:

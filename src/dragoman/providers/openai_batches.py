@@ -74,7 +74,7 @@ class OpenAIBatchesProvider(Batching):
             url = f"{self._batches_url}?{urlencode(query)}"
             listing = await self._call("GET", url, None, attempt_id, left_seconds())
             if listing.outcome != failures.SUCCEEDED:
-                return batching.unclear(listing)
+                return failures.unclear(listing)
             batches = batching.members(listing)
             for batch in batches:
                 metadata = batch.get("metadata")
@@ -93,7 +93,7 @@ class OpenAIBatchesProvider(Batching):
             return None
         batch = parsed(seen.body or b"") if seen.outcome == failures.SUCCEEDED else None
         if batch is None:
-            return batching.unclear(seen, reference)
+            return failures.unclear(seen, reference)
         return await self._ended_or_working(batch, attempt_id, left_seconds)
 
     async def cancel(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
@@ -106,7 +106,7 @@ class OpenAIBatchesProvider(Batching):
     ) -> ProviderAnswer | None:
         reference, status = str(batch.get("id", "")), batch.get("status")
         if status in _WORKING:
-            return batching.working(reference)
+            return failures.working(reference)
         if status == "failed":
             return self._refused(batch, reference)
         for name in ("output_file_id", "error_file_id"):
@@ -117,7 +117,7 @@ class OpenAIBatchesProvider(Batching):
             if batching.is_unknown_there(file):
                 return None  # it was answered, and is kept no longer
             if file.outcome != failures.SUCCEEDED:
-                return batching.unclear(file, reference)
+                return failures.unclear(file, reference)
             line = batching.line_of(file, attempt_id)
             if line is not None:
                 return self._line(line, reference)

@@ -10,16 +10,13 @@ foreground.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain, repeat
 from typing import Unpack
 from urllib.parse import quote
 
-from dragoman.kernel import limits
 from dragoman.model.completions import CompletionRequest, Finish, ProviderAnswer, Reply, Usage
 from dragoman.providers import briefing, exchange, failures
 from dragoman.providers.codes import Choose
@@ -109,23 +106,14 @@ class ResponsesProvider:
         return None
 
     async def fetch(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
-        """The response of this id once it has ended, looked at until the deadline.
-
-        None where the provider knows no such response (any more).
-        """
-        loop = asyncio.get_running_loop()
-        end = loop.time() + deadline_seconds
-        pauses = chain(limits.PROVIDER_POLL_SECONDS, repeat(limits.PROVIDER_POLL_SECONDS[-1]))
+        """One look at a response; its answer, once it has ended. None where none is there (any more)."""
         url = f"{self._url}/{quote(reference, safe='')}"
-        while True:
-            seen = await self._call("GET", url, None, attempt_id, end - loop.time())
-            if seen.status == 404 and seen.outcome == failures.REJECTED:
-                return None
-            looked = _ended_or_working(seen) if seen.outcome == failures.SUCCEEDED else seen
-            pause_seconds = next(pauses)
-            if looked.outcome == failures.SUCCEEDED or loop.time() + pause_seconds >= end:
-                return looked
-            await asyncio.sleep(pause_seconds)
+        seen = await self._call("GET", url, None, attempt_id, deadline_seconds)
+        if seen.outcome == failures.REJECTED and seen.status == 404:
+            return None
+        if seen.outcome != failures.SUCCEEDED:
+            return failures.unclear(seen, reference)
+        return _ended_or_working(seen)
 
     async def cancel(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
         """Ask the provider to stop work in the background; what it has used so far is paid for."""
@@ -178,14 +166,7 @@ def _ended_or_working(answer: ProviderAnswer) -> ProviderAnswer:
     reference = str(said.get("id") or "")
     if said.get("status") not in _WORKING:
         return replace(answer, provider_ref=reference)
-    outcome = failures.TIMEOUT_UNKNOWN
-    return ProviderAnswer(
-        outcome,
-        status=answer.status,
-        code=failures.CODES[outcome],
-        message="the provider works on it in the background",
-        provider_ref=reference,
-    )
+    return failures.working(reference, answer.status)
 
 
 def _finish(said: Mapping[str, object], whole: bool) -> Finish:

@@ -20,7 +20,7 @@ from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import CommitUnknown, StoreError
 from dragoman.kernel.identity import Chance
 from dragoman.store.failures import RolledBack, Verdict, stated
-from dragoman.store.revisions import VERSION_TABLE, refuse_other
+from dragoman.store.revisions import FLOOR_NAME, VERSION_TABLE, refuse_other, standing
 from dragoman.store.servers import Options, Server, server_of
 from dragoman.store.sessions import Session
 from dragoman.store.timekeeping import DatabaseTime, HostTime
@@ -139,15 +139,19 @@ def _try(server: Server, time: DatabaseTime, any_schema: bool) -> None:
         if server.has_clock:
             time.measure(session.clock)
         if not any_schema:
-            refuse_other(_version(session), server.place)
+            refuse_other(*_version(session), server.place)
 
 
-def _version(session: Session) -> str | None:
-    """The schema's version; None where there is no table of ours."""
+def _version(session: Session) -> tuple[str | None, str]:
+    """The schema's version, None where there is no table of ours; and down to which programs it reaches."""
     try:
         rows = session.query(f"SELECT max(version_num) FROM {VERSION_TABLE}", ())  # noqa: S608 - a constant
     except Exception as error:
         if session.judge(error) is Verdict.FOREIGN:
-            return None
+            return None, ""
         raise
-    return None if rows[0][0] is None else str(rows[0][0])
+    version = None if rows[0][0] is None else str(rows[0][0])
+    if standing(version) != "newer":
+        return version, ""
+    floors = session.query(f"SELECT value FROM cursors WHERE name = '{FLOOR_NAME}'", ())  # noqa: S608
+    return version, str(floors[0][0]) if floors else ""

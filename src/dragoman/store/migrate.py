@@ -24,11 +24,13 @@ from dragoman.kernel.limits import MIGRATION_LOCK_SECONDS
 from dragoman.store.engines import engine_of
 from dragoman.store.failures import Verdict, stated
 from dragoman.store.portable import MARIADB_COLLATION, MYSQL_COLLATION
-from dragoman.store.revisions import DIRECTORY, VERSION_TABLE, head, refuse_other, standing
+from dragoman.store.revisions import DIRECTORY, FLOOR_NAME, VERSION_TABLE, floor, head, refuse_other, standing
 from dragoman.store.schema import metadata
 from dragoman.store.servers import Options, server_of
 
 __all__ = ["current", "differences", "head", "migrate", "prepare"]
+
+_CURSORS = metadata.tables["cursors"]
 
 
 def migrate(url: str, options: Options | None = None) -> bool:
@@ -38,12 +40,13 @@ def migrate(url: str, options: Options | None = None) -> bool:
     more than 30 seconds, or when the result differs from the schema: then the version is not raised.
     """
     with _reached(url, options) as connection, _alone(connection):
-        version = _version(connection)
-        if standing(version) == "newer":
-            refuse_other(version, server_of(url).place)
-        if version == head():
+        version, lowest = _version(connection)
+        if standing(version, lowest) == "newer":
+            refuse_other(version, lowest, server_of(url).place)
+        if standing(version, lowest) == "current":
             return False
         _upgrade(connection)
+        _write_floor(connection)
         found = differences(connection)
         if found:
             raise StoreError(f"the migrated schema differs from the program's: {'; '.join(found[:5])}")
@@ -54,7 +57,8 @@ def migrate(url: str, options: Options | None = None) -> bool:
 def prepare(url: str, options: Options | None = None) -> None:
     """Before work begins: migrate an embedded database, refuse a server of another schema than ours."""
     if server_of(url).has_clock:
-        refuse_other(current(url, options), server_of(url).place)
+        with _reached(url, options) as connection:
+            refuse_other(*_version(connection), server_of(url).place)
     else:
         migrate(url)
 
@@ -62,7 +66,7 @@ def prepare(url: str, options: Options | None = None) -> None:
 def current(url: str, options: Options | None = None) -> str | None:
     """The version of the database; None where it has no tables of ours."""
     with _reached(url, options) as connection:
-        return _version(connection)
+        return _version(connection)[0]
 
 
 def differences(connection: sa.Connection) -> list[str]:
@@ -135,12 +139,22 @@ def _upgrade(connection: sa.Connection) -> None:
     command.upgrade(config, "head")
 
 
-def _version(connection: sa.Connection) -> str | None:
+def _version(connection: sa.Connection) -> tuple[str | None, str]:
+    """The version, and the floor that a newer program's migration wrote."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
-        return None
+        return None, ""
     versions = sa.table(VERSION_TABLE, sa.column("version_num"))
     version: str | None = connection.scalar(sa.select(sa.func.max(versions.c.version_num)))
-    return version
+    if standing(version) != "newer":
+        return version, ""
+    return version, connection.scalar(sa.select(_CURSORS.c.value).where(_CURSORS.c.name == FLOOR_NAME)) or ""
+
+
+def _write_floor(connection: sa.Connection) -> None:
+    """Say which older programs may go on working here."""
+    connection.execute(sa.delete(_CURSORS).where(_CURSORS.c.name == FLOOR_NAME))
+    row = {"name": FLOOR_NAME, "value": floor(), "updated_at": 0}
+    connection.execute(sa.insert(_CURSORS).values(row))
 
 
 @contextlib.contextmanager
@@ -172,7 +186,7 @@ def _alone(connection: sa.Connection) -> Iterator[None]:
     match connection.dialect.name:
         case "postgresql":
             connection.execute(sa.text(f"SET LOCAL lock_timeout = '{MIGRATION_LOCK_SECONDS}s'"))
-            connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({number})"))
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
             yield
         case "mysql" | "mariadb":
             taken = connection.scalar(sa.text("SELECT GET_LOCK(:name, :wait)"), _wait(name))

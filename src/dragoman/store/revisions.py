@@ -10,6 +10,10 @@ from dragoman.kernel.errors import StoreError
 
 VERSION_TABLE = "alembic_version"
 DIRECTORY = Path(__file__).with_name("migrations")
+FLOOR_NAME = "schema_floor"
+"""The row of `cursors` that says which older programs may go on working on a database's schema."""
+_LAST_RELEASE = ""
+"""The head of the release before this one, whose programs this schema still serves; none is released yet."""
 _FILE = re.compile(r"r(\d{4})_\w+\.py")
 
 Standing = Literal["current", "older", "newer"]
@@ -21,16 +25,27 @@ def head() -> str:
     return max(found, default="0000")
 
 
-def standing(version: str | None) -> Standing:
-    """How a database of this version stands to the program; None is a database without tables of ours."""
+def floor() -> str:
+    """The oldest head whose programs may work on this program's schema: it only adds to what they know."""
+    return _LAST_RELEASE or head()
+
+
+def standing(version: str | None, lowest: str = "") -> Standing:
+    """How a database of this version stands to the program; None is a database without tables of ours.
+
+    `lowest` is the floor that its migration wrote, '' for none: a newer schema that reaches down to this
+    program is as good as its own, so that a release can be taken back after its migration.
+    """
     if version == head():
         return "current"
-    return "newer" if version is not None and version > head() else "older"
+    if version is None or version < head():
+        return "older"
+    return "current" if lowest and lowest <= head() else "newer"
 
 
-def refuse_other(version: str | None, place: str) -> None:
+def refuse_other(version: str | None, lowest: str, place: str) -> None:
     """Raise `StoreError` unless the database speaks this program's schema."""
-    match standing(version):
+    match standing(version, lowest):
         case "newer":
             raise StoreError(
                 f"the database at {place} has schema {version}, this program knows {head()}", "database_newer"

@@ -106,15 +106,15 @@ def tune(connection: sqlite3.Connection, synchronous: str) -> None:
     (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
     if journal not in ("wal", "memory"):
         connection.execute("PRAGMA journal_mode=WAL")
-    for setting in (
-        f"synchronous={synchronous}",
-        "fullfsync=ON",  # where fsync alone does not reach the disk (macOS)
-        "foreign_keys=ON",
-        "cache_size=-65536",
-        "temp_store=MEMORY",
-        "journal_size_limit=67108864",
+    for statement in (
+        "PRAGMA synchronous=FULL" if synchronous == "FULL" else "PRAGMA synchronous=NORMAL",
+        "PRAGMA fullfsync=ON",  # where fsync alone does not reach the disk (macOS)
+        "PRAGMA foreign_keys=ON",
+        "PRAGMA cache_size=-65536",
+        "PRAGMA temp_store=MEMORY",
+        "PRAGMA journal_size_limit=67108864",
     ):
-        connection.execute(f"PRAGMA {setting}")
+        connection.execute(statement)
 
 
 class PostgresServer(Server):
@@ -168,7 +168,9 @@ class MysqlServer(Server):
         version = str(connection.get_server_info())
         session = MysqlSession(connection, self._driver, self._compilations, skips_locked(version))
         session.execute(
-            f"SET SESSION TRANSACTION ISOLATION LEVEL {'REPEATABLE READ' if reading else 'READ COMMITTED'}"
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+            if reading
+            else "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
         )
         session.execute(
             "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY',"

@@ -16,6 +16,7 @@ from dragoman.families.publication.http_target import HttpTarget
 from dragoman.families.publication_step import PublicationStep
 from dragoman.families.submission import Submission
 from dragoman.families.webhook import HttpTransport, LocalTransport, Webhook
+from dragoman.families.withdrawal import Withdrawal
 from dragoman.flow.engine.acceptance import Acceptance
 from dragoman.flow.engine.controls import Controls
 from dragoman.flow.engine.jobs import Jobs
@@ -138,8 +139,8 @@ def assemble(
     http = HttpTransport(allow_private=settings.private_callbacks)
     transports = _transports(callbacks, http)
     webhook = Webhook(transports, linking.secret_reader(settings, sealer), database.now)
-    target = HttpTarget(token_of)
-    ledger = _ledger(database, offload, target, completion, Submission(engine), webhook)
+    target, withdrawal = HttpTarget(token_of), Withdrawal(completion.resolve)
+    ledger = _ledger(database, offload, target, completion, withdrawal, Submission(engine), webhook)
     workers, frozen = Workers(keeper), frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
     estimating = Estimating(database, source_of, catalogue.formats(), completion, offload)

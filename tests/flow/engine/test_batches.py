@@ -90,6 +90,8 @@ async def test_a_batch_whose_id_died_with_its_process_is_found_again(database_ur
         await Process(here, Life(after=("after send", 1))).drain_until_killed()
         await here.abandon()
         assert await Process(here).drain() == ["parked"]
+        known = {row.provider_ref for row in await here.rows("attempts")}
+        assert known == ({"batch_1"} if vendor == "openai" else {""})
         assert (await here.view(accepted.job_id))["parked_for"] == "provider"
         assert await ended(here, server) == ["completed"]
         assert (len(server.calls), len(await here.rows("ai_usage"))) == (1, 1)
@@ -132,6 +134,26 @@ async def test_an_expired_batch_is_sent_again_and_nothing_of_it_is_paid(
         assert len(await here.rows("ai_usage")) == 1
 
 
+async def test_no_money_left_is_heard_from_within_a_batch(database_url: str) -> None:
+    """The account is left alone, as after a plain call, and whoever is next in line goes on."""
+    code = {"message": "no", "code": "insufficient_quota"}
+    act: Act = {"act": "line_error", "status": 429, "body": {"error": code}}
+    async with engine(database_url, "openai", act) as (here, server):
+        accepted = await here.accept({"a": {"t": "Hello"}}, options=BATCH)
+        await Process(here).drain()
+        assert await ended(here, server) == ["parked"]
+        [pause] = await here.rows("pauses")
+        assert pause.code == "PROVIDER_SPEND_LIMIT"
+        assert pause.until > here.database.now() + 3_500_000_000
+        await here.hasten(pauses=False)
+        assert await Process(here).drain() == ["parked"]
+        assert (len(server.calls), await here.rows("ai_usage")) == (1, [])
+        await here.hasten()
+        assert await Process(here).drain() == ["parked"]
+        assert await ended(here, server) == ["completed"]
+        assert await here.texts(accepted.job_id) == {"t": "fr Hello"}
+
+
 @pytest.mark.parametrize("vendor", sorted(BATCHES))
 async def test_a_refused_request_fails_its_texts_and_costs_nothing(database_url: str, vendor: str) -> None:
     act = {"act": "line_error", "status": 400, "type": "invalid_request_error"}
@@ -169,11 +191,27 @@ async def test_a_cancel_stops_the_batch_and_waits_to_know_its_price(database_url
         await here.controls.cancel(HOME, accepted.job_id, "ada")
         assert await Process(here).drain() == ["parked"]
         assert server.canceled == list(server.batches)
+        [told] = [row for row in await here.rows("effects") if row.family == "withdrawal"]
+        assert (told.state, told.attempt_count) == ("SUCCEEDED", 1)
         await here.hasten()
         assert await Process(here).drain() == ["canceled"]
         view = await here.view(accepted.job_id)
         assert (view["status"], view["usage"]["at_risk"]["tokens"]) == ("canceled", 0)
         assert len(server.calls) == 1
+
+
+async def test_a_canceled_batch_whose_id_was_lost_is_found_and_stopped(sqlite_url: str) -> None:
+    async with engine(sqlite_url, "openai") as (here, server):
+        server.works = 50
+        accepted = await here.accept({"a": {"t": "Hello"}}, options=BATCH)
+        await Process(here, Life(after=("after send", 1))).drain_until_killed()
+        await here.abandon()
+        await here.controls.cancel(HOME, accepted.job_id, "ada")
+        for end in (["parked"], ["parked"], ["canceled"]):
+            assert await Process(here).drain() == end
+            await here.hasten()
+        assert server.canceled == ["batch_1"]
+        assert (await here.view(accepted.job_id))["usage"]["at_risk"]["tokens"] == 0
 
 
 async def test_a_canceled_manifest_stops_its_batches(sqlite_url: str) -> None:
@@ -191,6 +229,20 @@ async def test_a_canceled_manifest_stops_its_batches(sqlite_url: str) -> None:
         statuses = [(await here.view(one.job_id))["status"] for one in (first, second)]
         assert statuses == ["completed", "canceled"]
         assert (len(server.calls), len(await here.rows("ai_usage"))) == (2, 1)
+
+
+async def test_a_pause_takes_no_time_from_a_batch(database_url: str) -> None:
+    async with engine(database_url, "openai") as (here, server):
+        accepted = await here.accept({"a": {"t": "Hello"}}, options=BATCH)
+        await Process(here).drain()
+        [before] = await here.rows("jobs")
+        await here.put(revision=1, paused=True)
+        await here.put(revision=2, paused=False)
+        [after] = await here.rows("jobs")
+        assert after.deadline_at >= before.deadline_at
+        assert await Process(here).drain() == ["parked"]
+        assert await ended(here, server) == ["completed"]
+        assert await here.texts(accepted.job_id) == {"t": "fr Hello"}
 
 
 async def test_a_cancel_does_not_wait_for_ever(sqlite_url: str) -> None:

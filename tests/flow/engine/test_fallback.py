@@ -25,7 +25,7 @@ async def two(
     """An engine whose first provider may hand over to a second one."""
     first = rehearsal(name="first", script=moves, microusd_per_token=2, **how)
     second = rehearsal(name="second", script=other, microusd_per_token=1)
-    async with world(url, first, second) as here:
+    async with world(url, first, second, rehearsal(name="third", microusd_per_token=1)) as here:
         here.fallbacks.update(first=("second",), second=("first",))
         yield here, first, second
 
@@ -98,6 +98,20 @@ async def test_nobody_is_tried_twice_for_one_job(sqlite_url: str) -> None:
         await here.hasten()
         assert await _drained(here) == ["parked"]
         assert (len(first.calls), len(second.calls)) == (1, 2)
+
+
+async def test_the_list_of_the_provider_that_was_asked_for_counts_to_the_end(sqlite_url: str) -> None:
+    """The second one's own others are not this job's; a job that was asked of the second has them."""
+    async with two(sqlite_url, "spend_limit", other=("spend_limit",) * 2) as (here, first, second):
+        here.fallbacks.update(first=("second",), second=("third",))
+        third: Any = here.completion.resolve("third", "")
+        await here.accept({"a": {"t": "Hello"}})
+        assert await _drained(here) == ["parked", "parked"]
+        assert (len(first.calls), len(second.calls), len(third.calls)) == (1, 1, 0)
+        await here.hasten()
+        await here.accept({"a": {"t": "World"}}, options={"provider_config": "second"})
+        assert sorted(await _drained(here)) == ["completed", "parked", "parked"]
+        assert [call.body.count(b"World") for call in third.accepted] == [1]
 
 
 @pytest.mark.parametrize("act", [401, 403, "no key"])

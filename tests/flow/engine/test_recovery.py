@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from dragoman.kernel import limits
+from dragoman.flow.engine.translation import calls
+from dragoman.flow.engine.translation.gate import Rates
 from tests.conformance.protocols import PROTOCOLS
 from tests.doubles.responses_server import ResponsesServer
 from tests.doubles.scripted_server import Act, Script, ScriptedServer
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PROVIDER_POLL_SECONDS", (0.01,))
+    monkeypatch.setattr(calls, "PROVIDER_POLL_SECONDS", (0.01,))
 
 
 @contextlib.asynccontextmanager
@@ -149,6 +151,76 @@ async def test_work_that_goes_on_past_the_deadline_is_asked_about_again(sqlite_u
         await here.hasten()
         assert await Process(here).drain() == ["completed"]
         assert len(server.calls) == 1
+
+
+async def test_a_look_that_breaks_off_finds_nothing(database_url: str) -> None:
+    """Half a report on the work is no answer: it is asked for again, and booked once, in full."""
+    async with engine(database_url, "responses") as (here, server):
+        server.works = 0
+        server.bad_looks[:] = ["cut"] * 400
+        accepted = await here.accept({"a": {"t": "Hello"}}, options={"on_unknown": "hold"})
+        assert await Process(here, call_timeout_seconds=1.0).drain() == ["parked"]
+        assert (await here.rows("ai_usage"), await here.rows("answers")) == ([], [])
+        server.bad_looks.clear()
+        await here.hasten()
+        assert await Process(here).drain() == ["completed"]
+        assert await here.texts(accepted.job_id) == {"t": "fr Hello"}
+        assert (len(server.calls), len(await here.rows("ai_usage"))) == (1, 1)
+        await here.assert_money_is_true()
+
+
+async def test_looks_keep_to_the_rate_and_to_a_time_that_the_provider_names(sqlite_url: str) -> None:
+    """A look is a request like others: spaced by the gate, and none inside the window of a 429."""
+    async with engine(sqlite_url, "responses") as (here, server):
+        here.gates["rates"] = {"model": Rates(requests_per_second=20)}
+        server.works = 3
+        server.bad_looks[:] = ["", "", "slow_down"]
+        await here.accept({"a": {"t": "Hello"}})
+        began = asyncio.get_running_loop().time()
+        assert await Process(here).drain() == ["parked"]
+        assert asyncio.get_running_loop().time() - began > 3 * 0.045
+        assert server.looks == 3
+        [pause] = await here.rows("pauses")
+        assert pause.code == "PROVIDER_RATE_LIMITED"
+        await here.hasten(pauses=False)
+        assert await Process(here).drain() == ["parked"]
+        assert server.looks == 3
+        await here.hasten()
+        assert await Process(here).drain() == ["completed"]
+        assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize("place", ["parked", "dead"])
+async def test_a_canceled_job_has_work_in_the_background_stopped_once(database_url: str, place: str) -> None:
+    """The provider is told, by an effect of its own; the job ends when the price is known."""
+    async with engine(database_url, "responses") as (here, server):
+        server.works = 10_000
+        accepted = await here.accept({"a": {"t": "Hello"}}, options={"on_unknown": "hold"})
+        if place == "parked":
+            assert await Process(here, call_timeout_seconds=1.0).drain() == ["parked"]
+        else:
+            await Process(here, Life(after=("before ask", 1))).drain_until_killed()
+            await here.abandon()
+        await here.controls.cancel(HOME, accepted.job_id, "ada")
+        assert await Process(here).drain() == ["canceled"]
+        assert server.canceled == ["resp_1"]
+        [told] = [row for row in await here.rows("effects") if row.family == "withdrawal"]
+        assert (told.state, told.attempt_count) == ("SUCCEEDED", 1)
+        assert (await here.view(accepted.job_id))["usage"]["at_risk"]["tokens"] == 0
+        assert len(server.calls) == 1
+        await here.assert_money_is_true()
+
+
+async def test_work_that_has_ended_is_not_stopped_but_kept(sqlite_url: str) -> None:
+    """What was paid for is used, though the job was canceled meanwhile."""
+    async with engine(sqlite_url, "responses") as (here, server):
+        server.works = 10_000
+        accepted = await here.accept({"a": {"t": "Hello"}})
+        assert await Process(here, call_timeout_seconds=1.0).drain() == ["parked"]
+        server._left["resp_1"] = 0
+        await here.controls.cancel(HOME, accepted.job_id, "ada")
+        assert await Process(here).drain() == ["completed"]
+        assert (server.canceled, await here.texts(accepted.job_id)) == ([], {"t": "fr Hello"})
 
 
 @pytest.mark.parametrize("protocol", sorted(PROTOCOLS))

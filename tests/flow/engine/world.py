@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from dragoman.content.locales import choose_code
 from dragoman.families.completion import Completion
+from dragoman.families.withdrawal import Withdrawal
 from dragoman.flow.engine.acceptance import Acceptance
 from dragoman.flow.engine.controls import Controls
 from dragoman.flow.engine.dispatch import Dispatch
@@ -29,7 +30,7 @@ from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.offload import InlineOffload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.budgets import Bounds
-from dragoman.model.contracts import Provider
+from dragoman.model.contracts import Family, Provider
 from dragoman.model.effects import Answer, Outgoing
 from dragoman.model.jobs import Accepted
 from dragoman.model.scopes import System, Workspace
@@ -92,7 +93,7 @@ class _Mortal:
 class _MortalFamily:
     """The family, whose process may die on the way out or on the way back."""
 
-    def __init__(self, family: Completion, life: Life) -> None:
+    def __init__(self, family: Family, life: Life) -> None:
         self.name = family.name
         self.idempotency = family.idempotency
         self._family = family
@@ -126,7 +127,8 @@ class Process:
         )
         self.owner = f"test/boot/{next(self._numbers)}/0"
         self.keeper = Keeper(self.database, SystemClock(), self.owner)
-        ledger = Ledger(self.database, {"completion": _MortalFamily(world.completion, self.life)})
+        families = (world.completion, Withdrawal(world.completion.resolve))
+        ledger = Ledger(self.database, {one.name: _MortalFamily(one, self.life) for one in families})
         self.dispatch = Dispatch(self.database, world.queue, self.owner, System())
         self.translation = Translation(
             self.database,
@@ -214,9 +216,9 @@ class World:
         """Let the leases of whoever is gone run out now."""
         await self.database.run(_expire)
 
-    async def hasten(self) -> None:
-        """Let everything that waits for a time come due now."""
-        await self.database.run(_hasten)
+    async def hasten(self, pauses: bool = True) -> None:
+        """Let everything that waits for a time come due now; with `pauses`, accounts be called again, too."""
+        await self.database.run(_hasten, pauses)
 
     async def until(self, has_come: Callable[[], bool]) -> None:
         """Wait for a moment that another task brings about."""
@@ -306,11 +308,12 @@ def _expire(tx: Tx) -> None:
     _wake_lanes(tx)
 
 
-def _hasten(tx: Tx) -> None:
-    jobs, calls, pauses = tables.jobs, tables.calls, tables.pauses
+def _hasten(tx: Tx, pauses: bool) -> None:
+    jobs, calls = tables.jobs, tables.calls
     tx.touched(sa.update(jobs).where(jobs.c.next_attempt_at.is_not(None)).values(next_attempt_at=tx.now))
     tx.touched(sa.update(calls).values(next_attempt_at=None))
-    tx.touched(sa.delete(pauses))
+    if pauses:
+        tx.touched(sa.delete(tables.pauses))
     _wake_lanes(tx)
 
 

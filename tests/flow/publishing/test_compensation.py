@@ -226,6 +226,36 @@ def test_after_a_partial_run_only_what_was_written_is_taken_back(database_url: s
     asyncio.run(play())
 
 
+def test_a_file_that_cannot_be_taken_back_stops_no_other(database_url: str, tmp_path: Path) -> None:
+    """It alone is left, the compensation says so, and a retry takes up that file only."""
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            for name in "abc":
+                here.put_catalogue(f"{name}.json", hello="Hello")
+            manifest = await here.manifest()
+            await here.publish(manifest, *[await here.settle(manifest, f"{name}.json") for name in "abc"])
+            here.files.ran.clear()
+            here.files.before["fr/b.json"] = Answer("REJECTED", code="target_refused", message="read-only")
+            await here.database.run(compensating.revert, HERE, manifest, "mia")
+            await here.work()
+            assert here.files.order == ["fr/c.json", "fr/b.json", "fr/a.json"]
+            assert set(here.tree()) == {"a.json", "b.json", "c.json", "fr/b.json"}
+            back = (await here.rows("executions"))[-1]
+            assert (back.state, back.error_code, back.error_message) == (
+                "FAILED",
+                "target_refused",
+                "read-only",
+            )
+            await here.database.run(compensating.retry_execution, HERE, back.id, "mia")
+            await here.work()
+            assert here.files.order[3:] == ["fr/b.json"]
+            assert set(here.tree()) == {"a.json", "b.json", "c.json"}
+            assert (await here.rows("executions"))[-1].state == "SUCCEEDED"
+
+    asyncio.run(play())
+
+
 def test_two_who_compensate_at_once_make_one_execution(database_url: str, tmp_path: Path) -> None:
     """[T-018] one open execution a plan."""
 

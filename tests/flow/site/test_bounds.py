@@ -40,7 +40,7 @@ def watched(site: Stage, seen: Seen) -> None:
 def test_no_step_takes_more_than_its_share(
     database_url: str, pairs: int, prepare_per_step: int, items: int
 ) -> None:
-    """[M-339, M-340] 100 expansions, 8 preparations (ours: 100), 4 submissions; no pair is missing."""
+    """[M-061, M-339, M-340] 100 expansions, 8 preparations (ours: 100), 4 submissions; no pair is missing."""
     documents = {f"{number:04}.json": catalogue(text=f"Text {number}") for number in range(pairs)}
     taken: dict[str, list[int]] = {"expanded": [0], "prepared": [], "submitted": []}
 
@@ -75,7 +75,7 @@ def test_no_step_takes_more_than_its_share(
 
 
 def test_a_step_begins_nothing_after_its_seconds(sqlite_url: str) -> None:
-    """[M-340] each look at the clock is ten seconds later: the third document is not begun, and stays due."""
+    """[M-062, M-340] each look at the clock is ten seconds later: the third document stays due."""
     documents = {f"{number}.json": catalogue(text=f"Text {number}") for number in range(9)}
 
     async def play() -> None:

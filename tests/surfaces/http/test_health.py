@@ -15,7 +15,8 @@ from dragoman.kernel.errors import StoreError
 from dragoman.kernel.limits import OLDEST_DUE_SECONDS, WORKER_SEEN_SECONDS
 from dragoman.store.acts import readiness
 from dragoman.store.engines import engine_of
-from dragoman.store.revisions import head
+from dragoman.store.migrate import migrate
+from dragoman.store.revisions import FLOOR_NAME, head
 from dragoman.store.schema import metadata
 from dragoman.store.transaction import Tx
 from tests.doubles.databases import opened
@@ -76,6 +77,32 @@ def test_a_process_does_not_begin_over_a_newer_schema(database_url: str, tmp_pat
     assert refused_start(database_url, tmp_path, "9999") == "database_newer"
 
 
+def test_a_release_can_be_taken_back_where_the_newer_schema_only_adds(
+    database_url: str, tmp_path: Path
+) -> None:
+    """[M-324] the newer migration says down to which programs it reaches; then this one goes on, whole."""
+    (tmp_path / "a.json").write_text('{"hello": "Hello"}')
+    roles = ("site", "engine", "publishing")
+
+    async def story() -> None:
+        async with served(database_url, tmp_path, roles) as house:
+            await house.see_worker()
+            token = await house.token()
+            manifest_id = await house.admit(token)
+            while (await house.client.get(f"{MANIFESTS}/{manifest_id}", headers=token)).json()["counts"][
+                "completed"
+            ] < 2:
+                await asyncio.sleep(0.02)
+            assert (await house.client.get("/readyz")).status_code == 200
+
+    with versioned(database_url, "9999", reaches=head()):
+        assert migrate(database_url) is False
+        asyncio.run(story())
+    with versioned(database_url, "9999", reaches="9998"), pytest.raises(StoreError) as refused:
+        asyncio.run(story())
+    assert refused.value.code == "database_newer"
+
+
 def test_a_process_does_not_begin_over_an_older_schema_of_a_server(server_url: str, tmp_path: Path) -> None:
     """A server is migrated by `dragoman migrate`, never in passing. [M-141]"""
     assert refused_start(server_url, tmp_path, "0000") == "schema_unavailable"
@@ -127,17 +154,22 @@ def _gone(folder: Path) -> object:
 
 
 @contextlib.contextmanager
-def versioned(database_url: str, version: str) -> Iterator[None]:
-    """The database says that it has this schema, for a while."""
-    _set_version(database_url, version)
+def versioned(database_url: str, version: str, reaches: str = "") -> Iterator[None]:
+    """The database says that it has this schema, and down to which programs it reaches, for a while."""
+    _set_version(database_url, version, reaches)
     try:
         yield
     finally:
-        _set_version(database_url, head())
+        _set_version(database_url, head(), "")
 
 
-def _set_version(database_url: str, version: str) -> None:
+def _set_version(database_url: str, version: str, reaches: str) -> None:
+    cursors = metadata.tables["cursors"]
     engine = engine_of(database_url)
     with engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = :v"), {"v": version})
+        connection.execute(sa.delete(cursors).where(cursors.c.name == FLOOR_NAME))
+        if reaches:
+            row = {"name": FLOOR_NAME, "value": reaches, "updated_at": 0}
+            connection.execute(sa.insert(cursors).values(row))
     engine.dispose()

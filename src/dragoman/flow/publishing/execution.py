@@ -140,7 +140,7 @@ class Executing:
             await run.turns.take(run.place(step))
             start = await self._start_of(run, step)
             begun = await self._database.run(executing.start_step, run.command, start)
-            if await self._chain(run, start, begun) not in executing.GOES_ON:
+            if await self._chain(run, start, begun) not in executing.GOES_ON[run.command.direction]:
                 return False
         return True
 

@@ -213,8 +213,8 @@ def _attempt(account: Account, plan: CallPlan, fence: int, start: Start, resend:
     )
 
 
-def outgoing(account: Account, call: OpenCall, deadline_at: int, withdraw: bool = False) -> Outgoing:
-    """A call's newest attempt once more, to be asked about; `withdraw` has the provider told to stop."""
+def outgoing(account: Account, call: OpenCall, deadline_at: int) -> Outgoing:
+    """A call's newest attempt once more, to be asked about."""
     return Outgoing(
         call.attempt,
         call.effect_id,
@@ -223,7 +223,7 @@ def outgoing(account: Account, call: OpenCall, deadline_at: int, withdraw: bool 
         account.account,
         deadline_at,
         call.plan.request,
-        {**_facts(account), "reference": call.reference, "withdraw": int(withdraw)},
+        {**_facts(account), "reference": call.reference},
     )
 
 

@@ -40,8 +40,11 @@ from dragoman.store.transaction import Row, Tx
 
 Verdict = Literal["done", "refused", "raced", "conflict", "unknown", "lease_lost"]
 
-GOES_ON: frozenset[Verdict] = frozenset({"done", "conflict"})
-"""After these the next step of an execution may begin."""
+GOES_ON: Mapping[DirectionName, frozenset[Verdict]] = {
+    "forward": frozenset({"done", "conflict"}),
+    "backward": frozenset({"done", "conflict", "refused"}),
+}
+"""After these the next step of an execution may begin, by its direction."""
 
 _FAMILY = "publication_step"
 
@@ -290,7 +293,7 @@ def finish_step(
         event = "race" if verdict == "raced" else "lose"
         executions.move_step(tx, held.execution_id, step.ordinal, event, **_said(answer.code, answer.message))
         _postpone(tx, held, answer.code, answer.message)
-    if verdict not in GOES_ON:
+    if verdict not in GOES_ON[command.direction]:
         return Finished(verdict)
     if following is None:
         _go_on(tx, held)
@@ -369,28 +372,35 @@ def _fail(tx: Tx, held: Row, command: Command, step: Step, answer: Answer) -> No
     """A refused step fails, and with it execution and command; later steps are not begun here.
 
     They wait for plans of their own, for one file that cannot be written stops no other. Few go into each of
-    these plans: on a full disk every one of them ends like this.
+    these plans: on a full disk every one of them ends like this. What is taken back has no other plan: there
+    the later steps go on, and the execution fails at its end.
     """
     executions.move_step(tx, held.execution_id, step.ordinal, "refuse", **_said(answer.code, answer.message))
+    if command.direction == "backward":
+        return
     executions.finish(tx, held, "fail", answer.code, sanitize(answer.message))
-    if command.direction == "forward":
-        for intent_id in executions.intents_not_run(tx, held.execution_id):
-            requests.ask_again(
-                tx,
-                command.workspace,
-                command.manifest_id,
-                [intent_id],
-                state=REQUEST.initial,
-                next_attempt_at=tx.now,
-            )
+    for intent_id in executions.intents_not_run(tx, held.execution_id):
+        requests.ask_again(
+            tx,
+            command.workspace,
+            command.manifest_id,
+            [intent_id],
+            state=REQUEST.initial,
+            next_attempt_at=tx.now,
+        )
 
 
 def _go_on(tx: Tx, held: Row) -> None:
     """A step has ended; with the last one, execution and command end as well."""
     if held.deliveries_without_progress:
         executions.progress(tx, held.id, held.fence)
-    if not executions.has_open_steps(tx, held.execution_id):
+    if executions.has_open_steps(tx, held.execution_id):
+        return
+    refused = executions.refused_step(tx, held.execution_id)
+    if refused is None:
         executions.finish(tx, held, "succeed")
+    else:
+        executions.finish(tx, held, "fail", refused.error_code or "", refused.error_message or "")
 
 
 def _postpone(tx: Tx, held: Row, code: str, message: str) -> None:

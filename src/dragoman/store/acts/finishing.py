@@ -41,7 +41,8 @@ def park_job(tx: Tx, job_id: str, fence: int, reason: str, due_at: int | None) -
 
 def cancel_job(tx: Tx, scope: Workspace, job_id: str, actor: str) -> str:
     """Cancel a job: queued, it ends at once; processing, it starts no further call; ended, it stays as it is.
-    One whose batches are under way ends once its holder has had them stopped, and knows what they cost.
+    One on which a provider works in the background ends once its holder has had that stopped, and knows what
+    it costs.
 
     Gives the state in which it stood. Raises `CallerError` not_found.
     """
@@ -75,7 +76,7 @@ def cancel_jobs(tx: Tx, workspace: str, client_job_id: str, limit: int, after: s
 
 
 def _cancel(tx: Tx, job: Row) -> None:
-    under_way = any(call.batched and call.is_doubtful for call in calls.unclosed(tx, job.id))
+    under_way = any(call.is_under_way for call in calls.unclosed(tx, job.id))
     if job.state == JOB.initial and not under_way:
         _end(tx, job, "canceled", "canceled", "the job was canceled")
         return

@@ -8,11 +8,12 @@ from dragoman.machines.tables import ATTEMPT
 from dragoman.model.effects import Answer, Outgoing
 from dragoman.model.jobs import SLOW_DOWN, Account, OpenCall
 from dragoman.store.acts.calling import next_try
-from dragoman.store.rows import approvals, budgets, calls, effects, jobs
+from dragoman.store.rows import approvals, budgets, calls, controls, effects, jobs
 from dragoman.store.transaction import Tx
 
 Found = Literal["found", "absent", "refused", ""]
 """The answer itself; that there will never be one; that the provider said no; nothing that decides."""
+_RATE = "PROVIDER_RATE_LIMITED"
 _ENDS = {"fail": "find_absent", "refuse": "find_refused"}
 
 
@@ -27,17 +28,34 @@ def take_over_calls(tx: Tx, job_id: str, fence: int) -> None:
             effects.take_over(tx, call.effect_id)
 
 
+def look_allowed_at(tx: Tx, account: str) -> int:
+    """Until when the provider asks not to be asked, 0 where it may be: a rate holds for looks, too."""
+    paused = controls.pause(tx, account)
+    return int(paused.until) if paused is not None and paused.code == _RATE else 0
+
+
 def record_inquiry(
     tx: Tx, outgoing: Outgoing, answer: Answer | None, account: Account, call: OpenCall, by: str
 ) -> Found:
     """Write down what asking about an attempt has found.
 
-    An answer is kept and its money booked under the attempt, whose outcome stays what its sender saw. A
-    `final` word that there is none gives the money back, and the attempt is known to have had no effect.
+    An answer is kept and its money booked under the attempt, whose outcome stays what its sender saw; a look
+    that broke off has found none. A `final` word that there is none gives the money back, and the attempt is
+    known to have had no effect.
     """
     if answer is not None and answer.final:
-        return _record_end(tx, outgoing, answer, account, call, by)
-    found = answer is not None and answer.outcome in ATTEMPT.groups["PAID"] and answer.body is not None
+        found = _record_end(tx, outgoing, answer, account, call, by)
+    else:
+        found = _record_look(tx, outgoing, answer, account, call, by)
+    if answer is not None and answer.code in SLOW_DOWN:
+        controls.pause_account(tx, account.account, next_try(tx, outgoing, answer, 0.0), answer.code)
+    return found
+
+
+def _record_look(
+    tx: Tx, outgoing: Outgoing, answer: Answer | None, account: Account, call: OpenCall, by: str
+) -> Found:
+    found = answer is not None and answer.outcome == "SUCCEEDED" and answer.body is not None
     approvals.note_inquiry(
         tx,
         workspace=account.workspace,
@@ -48,6 +66,8 @@ def record_inquiry(
         next_action="" if found else "the money policy decides",
         by=by,
     )
+    if call.batched and answer is not None and answer.provider_ref:
+        effects.note_reference(tx, outgoing.attempt_id, answer.provider_ref)
     attempt = effects.attempt(tx, outgoing.attempt_id)
     if not found or answer is None or answer.body is None or attempt is None:
         return ""

@@ -9,7 +9,7 @@ from dragoman.kernel.limits import OLDEST_DUE_SECONDS, WORKER_SEEN_SECONDS
 from dragoman.machines import tables as machines
 from dragoman.store import revisions
 from dragoman.store.columns import is_set
-from dragoman.store.rows import tenants, versions
+from dragoman.store.rows import cursors, tenants, versions
 from dragoman.store.schema import engine, publishing, site
 from dragoman.store.transaction import Tx
 
@@ -58,7 +58,7 @@ KINDS = frozenset(_DUE)
 
 def problems(tx: Tx) -> dict[str, str]:
     """Why new work should not be sent here: name → what is wrong. Empty where nothing is."""
-    standing = revisions.standing(versions.schema_version(tx))
+    standing = _standing(tx)
     if standing != "current":
         return {"schema_unavailable": f"the database's schema is {standing} than this program's"}
     found = {}
@@ -72,8 +72,14 @@ def problems(tx: Tx) -> dict[str, str]:
 
 
 def schema_is_current(tx: Tx) -> bool:
-    """Whether the database has exactly the schema that this program knows."""
-    return revisions.standing(versions.schema_version(tx)) == "current"
+    """Whether the database has the schema that this program knows, or one that only adds to it."""
+    return _standing(tx) == "current"
+
+
+def _standing(tx: Tx) -> revisions.Standing:
+    version = versions.schema_version(tx)
+    is_newer = revisions.standing(version) == "newer"
+    return revisions.standing(version, cursors.value(tx, revisions.FLOOR_NAME) if is_newer else "")
 
 
 def worker_seen(tx: Tx) -> bool:

@@ -244,6 +244,12 @@ def find_absent(tx: Tx, attempt_id: str, answer: Answer) -> bool:
     return tx.touched(lost.values(outcome=ATTEMPT.next("STARTED", "found_absent"), **said)) == 1
 
 
+def note_reference(tx: Tx, attempt_id: str, reference: str) -> None:
+    """Write down by which name the provider knows an attempt, where nobody knew it."""
+    nameless = sa.update(_ATTEMPTS).where(_ATTEMPTS.c.id == attempt_id, _ATTEMPTS.c.provider_ref == "")
+    tx.touched(nameless.values(provider_ref=reference[:255]))
+
+
 def take_over(tx: Tx, effect_id: str) -> Row | None:
     """Give a foreign STARTED attempt up as CONNECTION_UNKNOWN; gives its effect's last attempt."""
     lost = sa.update(_ATTEMPTS).where(_ATTEMPTS.c.effect_id == effect_id, _ATTEMPTS.c.outcome == "STARTED")

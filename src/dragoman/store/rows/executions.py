@@ -360,6 +360,12 @@ def has_open_steps(tx: Tx, execution_id: str) -> bool:
     return tx.first(_AN_OPEN_STEP, {"execution": execution_id}) is not None
 
 
+def refused_step(tx: Tx, execution_id: str) -> Row | None:
+    """The first step that its target has refused."""
+    refused = sa.select(_STEPS).where(_STEPS.c.execution_id == execution_id, _STEPS.c.state == "FAILED")
+    return tx.first(refused.order_by(_STEPS.c.ordinal).limit(1))
+
+
 def succeeded(tx: Tx, step_keys: Sequence[str]) -> dict[str, Row]:
     """Steps that have succeeded in any execution, by key."""
     if not step_keys:

@@ -190,6 +190,7 @@ def give_back(tx: Tx, job: Row, due_at: int | None, parked_for: str = "") -> Non
 
     Only a provider's bad weather uses up the time in which it must succeed.
     """
+    in_a_day = tx.now + seconds(JOB_DEADLINE_SECONDS)
     change(
         tx,
         job.id,
@@ -197,7 +198,7 @@ def give_back(tx: Tx, job: Row, due_at: int | None, parked_for: str = "") -> Non
         state=JOB.next(job.state, "park"),
         parked_for=parked_for,
         next_attempt_at=due_at,
-        deadline_at=job.deadline_at if parked_for == "provider" else tx.now + seconds(JOB_DEADLINE_SECONDS),
+        deadline_at=job.deadline_at if parked_for == "provider" else max(job.deadline_at, in_a_day),
         lease_owner=None,
         lease_expires_at=None,
     )
@@ -338,10 +339,12 @@ def hushed(tx: Tx, limit: int) -> list[Row]:
     return tx.all(silent)
 
 
-def _due_now(tx: Tx) -> dict[str, int]:
+def _due_now(tx: Tx) -> dict[str, Any]:
+    """A job that was held back has its whole time before it; one of batches has had more from the start."""
+    in_a_day = tx.now + seconds(JOB_DEADLINE_SECONDS)
     return {
         "next_attempt_at": tx.now,
-        "deadline_at": tx.now + seconds(JOB_DEADLINE_SECONDS),
+        "deadline_at": sa.case((_JOBS.c.deadline_at > in_a_day, _JOBS.c.deadline_at), else_=in_a_day),
         "updated_at": tx.now,
     }
 

@@ -41,13 +41,14 @@ async def serve(
             f"setting allow_anonymous_sync: {host} is no loopback address, and that door spends money",
             place="--host",
         )
-    listening = _listen(host, port)
-    async with opened(settings, roles=roles) as services:
-        await linking.refuse_lost_secret(settings, services.database)
-        token = await _first_token(services)
-        if token:
-            Console(stderr=True).print(f"first token (shown once): {token}", markup=False, highlight=False)
-        await _serve(services, build(services), listening)
+    with _listen(host, port) as listening:
+        async with opened(settings, roles=roles) as services:
+            await linking.refuse_lost_secret(settings, services.database)
+            token = await _first_token(services)
+            if token:
+                told = Console(stderr=True)
+                told.print(f"first token (shown once): {token}", markup=False, highlight=False)
+            await _serve(services, build(services), listening)
     return 0
 
 
@@ -124,9 +125,9 @@ async def work(
         raise CallerError(f"no role {unknown[0]!r}; roles are {', '.join(ROLES)}", place="--role")
     chosen = tuple(roles) or ROLES
     if port:
-        listening = _listen(host, port)
-        async with opened(settings, roles=chosen) as services:
-            await _serve(services, build(services, probes_only=True), listening)
+        with _listen(host, port) as listening:
+            async with opened(settings, roles=chosen) as services:
+                await _serve(services, build(services, probes_only=True), listening)
         return 0
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -6,13 +6,16 @@ answer is judged and never bought again, and what is unknown is asked about befo
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any, Literal
 
 from dragoman.content import prompting
 from dragoman.content.verdicts import VERSION, Verdict, judge
 from dragoman.flow.engine.translation.aftermath import Aftermath, Again, aftermath
+from dragoman.flow.engine.translation.gate import Gate
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.clock import MICROSECONDS, seconds
 from dragoman.kernel.identity import Chance
@@ -20,18 +23,20 @@ from dragoman.kernel.limits import (
     BATCH_POLL_SECONDS_MAX,
     CALL_TIMEOUT_SECONDS,
     IDLE_POLL_SECONDS,
+    PROVIDER_POLL_SECONDS,
     RETRY_FIRST_SECONDS,
 )
 from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.completions import Finish, Reply
 from dragoman.model.effects import Answer, Outgoing
-from dragoman.model.jobs import CallPlan, Closing, Halt, OpenCall, Result, Settled
+from dragoman.model.jobs import SLOW_DOWN, CallPlan, Closing, Halt, OpenCall, Result, Settled
 from dragoman.model.memories import Remembered
-from dragoman.store.acts import calling, closing, inquiring
+from dragoman.store.acts import calling, closing, inquiring, withdrawing
 from dragoman.store.database import Database
 
-_FAMILY = "completion"
+_FAMILY, _STOPPING = "completion", "withdrawal"
+_Found = Reply | Answer | Literal["unknown", "unreachable", "absent"]
 _FATAL_STATUSES = frozenset({401, 403, 404})
 """Key, right or model are wrong: no other call of the job would fare better."""
 _TOO_LARGE = 413
@@ -53,12 +58,14 @@ class Calls:
         ledger: Ledger,
         chance: Chance,
         worker: str,
+        gate: Gate,
         call_timeout_seconds: float = CALL_TIMEOUT_SECONDS,
     ) -> None:
         self._database = database
         self._ledger = ledger
         self._chance = chance
         self._worker = worker
+        self._gate = gate
         self._call_timeout_seconds = call_timeout_seconds
 
     async def advance(self, work: JobWork, call: OpenCall) -> tuple[OpenCall, ...]:
@@ -67,7 +74,8 @@ class Calls:
             return await self._close(work, call, work.account.read(call.answer or b""))
         if call.is_refused:
             return await self._refused(work, call, call.failure, call.message, call.status)
-        if call.due_at > self._database.now() and not (work.is_canceled and call.batched):
+        if call.due_at > self._database.now() and not (work.is_canceled and call.is_under_way):
+            work.runs_on |= call.is_under_way
             work.waits.append(call.due_at)
             return ()
         if call.is_doubtful and not call.idempotent:
@@ -95,7 +103,13 @@ class Calls:
             return ()
         return await self._settled(
             work,
-            replace(call, effect_id=came.effect_id, attempt=came.attempt_id, reference=came.reference),
+            replace(
+                call,
+                effect_id=came.effect_id,
+                attempt=came.attempt_id,
+                reference=came.reference,
+                batched=work.account.speed == "batch",
+            ),
             came,
         )
 
@@ -112,7 +126,7 @@ class Calls:
         if came.reply is not None:
             return await self._close(work, call, came.reply)
         is_unknown = came.outcome in ATTEMPT.groups["UNKNOWN"]
-        if is_unknown and work.account.priced and work.account.speed != "batch":  # no batch ends so soon
+        if is_unknown and work.account.priced and not call.batched:  # no batch ends so soon
             found = await self._ask(work, call)
             if isinstance(found, Reply):
                 return await self._close(work, call, found)
@@ -125,6 +139,7 @@ class Calls:
         elif came.is_pause:
             work.stop = work.stop or Halt("provider", came.due_at)
         else:
+            work.runs_on |= is_unknown and (call.batched or bool(call.reference))
             work.waits.append(came.due_at)
         return ()
 
@@ -149,13 +164,20 @@ class Calls:
 
     async def _doubted(self, work: JobWork, call: OpenCall) -> tuple[OpenCall, ...]:
         """Nobody knows whether this was paid: ask, and only then let the money policy decide."""
+        allowed_at = await self._database.read(inquiring.look_allowed_at, work.account.account)
+        if allowed_at:
+            work.runs_on |= call.is_under_way
+            work.waits.append(allowed_at)
+            return ()
         found = await self._ask(work, call)
+        if found == "unreachable" and work.is_canceled and call.is_under_way:
+            found = await self._withdrawn(work, call) if call.reference else found
         if isinstance(found, Reply):
             return await self._close(work, call, found)
         if isinstance(found, Answer):
             return await self._refused(work, call, found.code, found.message, found.status or 0)
         if found != "unknown":
-            work.withdraws |= work.is_canceled and call.batched and found == "unreachable"
+            work.runs_on |= found == "unreachable" and call.is_under_way
             work.waits.append(self._database.now() + seconds(self._pause_seconds(work, call)))
             return ()
         options = work.job.options
@@ -169,15 +191,16 @@ class Calls:
             return RETRY_FIRST_SECONDS
         return min(max(age_seconds / 4, RETRY_FIRST_SECONDS), BATCH_POLL_SECONDS_MAX)
 
-    async def _ask(
-        self, work: JobWork, call: OpenCall
-    ) -> Reply | Answer | Literal["unknown", "unreachable", "absent"]:
-        """What the provider knows of a call's newest attempt, written down; an `Answer` is its refusal."""
+    async def _withdrawn(self, work: JobWork, call: OpenCall) -> _Found:
+        """Have the provider stop what nobody wants any more, once; what it then says of it."""
         left_seconds = min(self._call_timeout_seconds, work.left_seconds())
-        deadline_at = self._database.now() + seconds(left_seconds)
-        withdraw = work.is_canceled and call.batched
-        asked = calling.outgoing(work.account, call, deadline_at, withdraw)
-        answer = await self._ledger.inquire(_FAMILY, asked, left_seconds)
+        begin = (work.fence, work.account, call, self._worker, left_seconds)
+        await self._ledger.act(_STOPPING, withdrawing.begin_withdrawal, begin, withdrawing.record_withdrawal)
+        return await self._ask(work, call)
+
+    async def _ask(self, work: JobWork, call: OpenCall) -> _Found:
+        """What the provider knows of a call's newest attempt, written down; an `Answer` is its refusal."""
+        asked, answer = await self._look(work, call)
         found = await self._database.run(
             inquiring.record_inquiry, asked, answer, work.account, call, self._worker
         )
@@ -188,6 +211,21 @@ class Calls:
         if found == "absent":
             return "absent"
         return "unknown" if answer is None else "unreachable"
+
+    async def _look(self, work: JobWork, call: OpenCall) -> tuple[Outgoing, Answer | None]:
+        """Look once; at work in the background again and again, for as long as a plain call may take."""
+        left_seconds = min(self._call_timeout_seconds, work.left_seconds())
+        deadline_at = self._database.now() + seconds(left_seconds)
+        asked = calling.outgoing(work.account, call, deadline_at)
+        for pause_seconds in chain(PROVIDER_POLL_SECONDS, repeat(PROVIDER_POLL_SECONDS[-1])):
+            await self._gate.turn(work.caller)
+            left_seconds = min(work.left_seconds(), (deadline_at - self._database.now()) / MICROSECONDS)
+            answer = await self._ledger.inquire(_FAMILY, asked, left_seconds)
+            is_last = call.batched or work.is_canceled or left_seconds <= pause_seconds
+            if is_last or self._gate.is_closed or not call.reference or not _is_working(answer):
+                break
+            await asyncio.sleep(pause_seconds)
+        return asked, answer
 
     async def _close(self, work: JobWork, call: OpenCall, reply: Reply) -> tuple[OpenCall, ...]:
         """Judge a reply and store what it brought, together with the calls that follow from it."""
@@ -217,6 +255,12 @@ class Calls:
         follow_ups = await self._database.run(closing.close_call, work.fence, work.job, work.account, what)
         work.ended(what.results)
         return follow_ups
+
+
+def _is_working(answer: Answer | None) -> bool:
+    """Whether a look has decided nothing, and another one may follow soon."""
+    unknown = answer is not None and answer.outcome in ATTEMPT.groups["UNKNOWN"]
+    return unknown and answer is not None and answer.code not in SLOW_DOWN
 
 
 def _results(work: JobWork, after: Aftermath, finish: Finish) -> Iterator[Result]:

@@ -21,7 +21,10 @@ _DENIED = frozenset({"provider_rejected", "provider_unavailable", "provider_cred
 
 
 class Fallback:
-    """`chains` name the others, `name` or `name:model`, by the name of the provider that refuses."""
+    """`chains` name the others, `name` or `name:model`, by the name of the provider that was asked for.
+
+    A job keeps to that one's list, however often it is handed on: the lists of the others are for their own.
+    """
 
     def __init__(
         self, database: Database, providers: Providers, chains: Mapping[str, Sequence[str]] | None = None
@@ -52,7 +55,8 @@ class Fallback:
 
     def _ways(self, name: str, job: Job, fields: Sequence[Field]) -> Iterator[Way]:
         """The others that can be used here, and translate into every locale that is still asked for."""
-        for entry in self._chains.get(name, ()):
+        first = job.options.first or name
+        for entry in self._chains.get(first, ()):
             other, _, model = entry.partition(":")
             try:
                 provider = self._providers.resolve(other, model, job.options.speed)
@@ -60,5 +64,5 @@ class Fallback:
                     provider.target_code(locale)
             except DragomanError:
                 continue
-            options = replace(job.options, provider=other, model=model)
+            options = replace(job.options, provider=other, model=model, first=first)
             yield Way(other, model, provider.account, json.dumps(asdict(options), ensure_ascii=False))

@@ -141,6 +141,18 @@ class Gate:
         finally:
             self._leave(caller)
 
+    async def turn(self, caller: Caller) -> None:
+        """Wait until one more request of a call that has its place may go, such as a look at its work."""
+        while True:
+            now = self._clock.monotonic()
+            requests = self._pace(caller, now).requests
+            wait_seconds = requests.wait_seconds(1, now) if requests else 0.0
+            if not wait_seconds:
+                break
+            await asyncio.sleep(wait_seconds)
+        if requests:
+            requests.take(1)
+
     async def _enter(self, caller: Caller, tokens: int, wanted: Callable[[], bool]) -> bool:
         waiting = _Waiting(caller, tokens, wanted, asyncio.get_running_loop().create_future())
         self._jobs.setdefault(caller.job, deque()).append(waiting)

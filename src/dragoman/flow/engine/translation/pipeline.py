@@ -84,7 +84,7 @@ class Translation:
         self._bounds = bounds or {}
         self._fallback = Fallback(database, providers, fallbacks)
         self._knowing = Knowing(database, offload or InlineOffload())
-        self._calls = Calls(database, ledger, chance, keeper.owner, call_timeout_seconds)
+        self._calls = Calls(database, ledger, chance, keeper.owner, gate, call_timeout_seconds)
 
     async def work(self, claimed: Claimed) -> End:
         """Bring a claimed job to its end, or as far as it comes now; `lost` where somebody else has it."""
@@ -111,6 +111,8 @@ class Translation:
         except OutsideError as error:
             return await self._wait(claimed, loaded, error)
         except DragomanError as error:
+            if loaded.cancel_asked:
+                return await self._finish(claimed, "canceled", "canceled", "the job was canceled")
             if await self._fallback.hand_over(
                 claimed, loaded.job, options.provider, loaded.fields, error.code
             ):
@@ -183,7 +185,7 @@ class Translation:
             return await self._finish(claimed, "failed", *work.failure)
         if not work.open:
             return await self._completed(claimed, work)
-        settles = work.withdraws and self._database.now() < work.job.deadline_at
+        settles = work.runs_on and self._database.now() < work.job.deadline_at
         if work.is_canceled and not settles:
             return await self._finish(claimed, "canceled", "canceled", "the job was canceled")
         reason, due_at = self._parking(work)
@@ -237,8 +239,9 @@ def _uncalled(work: JobWork, calls: Sequence[OpenCall]) -> list[Field]:
 
 
 def _tokens(call: OpenCall) -> int:
-    """About how many tokens a call that is written down takes, the answer among them."""
-    return len(call.plan.request) // 2
+    """About how many tokens a call that is written down takes, the answer among them; asking takes none."""
+    asks = call.is_doubtful and not call.idempotent
+    return 0 if asks else len(call.plan.request) // 2
 
 
 async def _together(pursuits: Iterable[Coroutine[Any, Any, None]]) -> None:

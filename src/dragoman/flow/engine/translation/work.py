@@ -55,8 +55,10 @@ class JobWork:
         """When calls that wait may be tried again."""
         self.holds = False
         """Whether a call is held for a person or a wider policy."""
-        self.withdraws = False
-        """Whether a batch was told to stop and has not ended: what it costs is known only then."""
+        self.runs_on = False
+        """Whether the provider works on something of it in the background: what that costs is known only when
+        it has ended, be it because it was told to stop.
+        """
         self._chance = chance
         self._last_call = loaded.last_call
         self._pieces: dict[int, tuple[Piece, ...]] = {}

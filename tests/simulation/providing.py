@@ -1,0 +1,41 @@
+"""How the processes of a world are set up: their settings, and the vendors that they all call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+from dragoman.families.completion import Completion
+from dragoman.wiring.settings import Settings, SubmissionSettings
+from tests.simulation.people import CALLER
+from tests.simulation.settings import Setting
+from tests.simulation.vendors import Vendor, heirs
+
+
+def completion_of(vendors: Mapping[str, Vendor]) -> Completion:
+    """A process's own way to vendors that outlive it, at either speed."""
+    makers = {name: functools.partial(_given, vendor) for name, vendor in vendors.items()}
+    return Completion(makers, "vendor", makers)
+
+
+def settings_of(setting: Setting, folder: Path) -> Settings:
+    """What all processes of a world read."""
+    small = setting.is_small
+    return Settings(
+        workspace=CALLER.workspace,
+        prepare_per_step=2 if small else 100,
+        submit_per_step=1 if small else 4,
+        submissions=SubmissionSettings(items=2) if small else SubmissionSettings(),
+        state_folder=folder / ".dragoman",
+        root=folder,
+        provider="vendor",
+        providers=heirs() if setting.heirs else {},
+        executor="files:v1",
+        jobs_per_process=2,
+        calls_per_process=4,
+    )
+
+
+def _given(vendor: Vendor, _model: str) -> Vendor:
+    return vendor
