@@ -17,7 +17,7 @@ from dragoman.kernel.offload import Offload
 from dragoman.model.contracts import Source
 from dragoman.model.runs import Order
 from dragoman.wiring.settings import Settings
-from dragoman.wiring.sourcing import frozen_source, source_of
+from dragoman.wiring.sourcing import frozen_source, source_of, tree_of
 
 Find = Callable[..., Any]
 """`find_sources`: the sources under some paths, and where their translations go."""
@@ -34,14 +34,16 @@ def order_of(settings: Settings, offload: Offload, find: Find) -> OrderOf:
     """A project's pairs, read anew from its tree or its source."""
 
     async def of_project(workspace: str, project: str, asked: Mapping[str, Any]) -> Order:
-        return await offload.call(read_order, settings, find, project, asked)
+        return await offload.call(read_order, settings, find, workspace, project, asked)
 
     return of_project
 
 
-def read_order(settings: Settings, find: Find, project: str, asked: Mapping[str, Any]) -> Order:
+def read_order(
+    settings: Settings, find: Find, workspace: str, project: str, asked: Mapping[str, Any]
+) -> Order:
     """The same, here and now. Raises `DragomanError` for a tree or a source that cannot be read."""
-    source = frozen_source(settings, project, str(asked.get("executor") or ""))
+    source = frozen_source(settings, project, str(asked.get("executor") or ""), workspace)
     source_locale = str(source["source_locale"])
     targets = sorted(set(asked.get("locales") or settings.locales) - {source_locale})
     if not targets:
@@ -60,10 +62,24 @@ def read_order(settings: Settings, find: Find, project: str, asked: Mapping[str,
     if "source" in source:
         documents = _listed(source_of({"out": "", **frozen}), settings.pairs_max)
     else:
-        paths = [settings.root / path for path in settings.sources] or [Path(settings.root)]
-        found = find(settings, paths, "", source_locale, targets)
+        found = _found(settings, find, workspace, project, source_locale, targets)
         documents, frozen["templates"] = list(found.templates), dict(found.templates)
     return Order(tuple(sorted((document, locale) for document in documents for locale in targets)), frozen)
+
+
+def _found(
+    settings: Settings, find: Find, workspace: str, project: str, source_locale: str, targets: list[str]
+) -> Any:
+    """The sources of a tree: this one, or what was sent here."""
+    tree = tree_of(settings, workspace, project)
+    if tree is None:
+        paths = [settings.root / path for path in settings.sources] or [Path(settings.root)]
+        return find(settings, paths, "", source_locale, targets)
+    if not tree.is_dir():
+        raise CallerError(
+            "nothing was sent yet: `dragoman up` with `server` does", "empty_request", "project"
+        )
+    return find(settings.model_copy(update={"root": tree}), [tree], "", source_locale, targets)
 
 
 def _listed(source: Source, most: int) -> list[str]:

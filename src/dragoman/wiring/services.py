@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,15 @@ from dragoman.flow.site.estimate import Estimating
 from dragoman.flow.site.locking import Locking
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.steering import Steering
+from dragoman.flow.site.uploading import Uploading
 from dragoman.flow.site.views import Views
 from dragoman.kernel import journal, processes
 from dragoman.kernel.clock import Clock, SystemClock
 from dragoman.kernel.identity import Chance, SystemChance
-from dragoman.kernel.offload import Offload, ThreadOffload
+from dragoman.kernel.offload import InlineOffload, Offload, ThreadOffload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import EngineClient, Executor, Family, Queue, WebhookTransport
+from dragoman.model.effects import Answer
 from dragoman.model.memories import Manner
 from dragoman.model.scopes import Workspace
 from dragoman.store import migrate
@@ -44,7 +47,7 @@ from dragoman.wiring.measuring import Meter
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
 from dragoman.wiring.signing_in import options_of
-from dragoman.wiring.sourcing import frozen_source, source_of, token_of
+from dragoman.wiring.sourcing import frozen_source, source_of, token_of, tree_of
 from dragoman.workers import Keeper, Workers
 
 
@@ -70,6 +73,7 @@ class Services:
     estimating: Estimating
     convergence: Convergence
     locking: Locking
+    uploading: Uploading
     callbacks: Callbacks
     acceptance: Acceptance
     controls: Controls
@@ -164,6 +168,7 @@ def assemble(
         estimating=estimating,
         convergence=Convergence(database, keeper, asks, workers.hint),
         locking=Locking(database, source_of, catalogue.formats(), offload),
+        uploading=Uploading(partial(tree_of, settings), put_file, offload),
         callbacks=callbacks,
         acceptance=acceptance,
         controls=controls,
@@ -193,6 +198,11 @@ def _ledger(database: Database, offload: Offload, target: HttpTarget, *families:
     return Ledger(database, {family.name: family for family in (*families, publication)})
 
 
+def put_file(root: Path, path: str, data: bytes | None, expected: str) -> Answer:
+    """Write or remove a file that stands as expected (SHA-256, empty for nothing), as publishing does."""
+    return Files(Path, InlineOffload()).put(root, path, data, expected)
+
+
 def find_sources(
     settings: Settings, paths: Sequence[Path], pattern: str, source_locale: str, target_locales: Sequence[str]
 ) -> Found:
@@ -219,7 +229,7 @@ def frozen_settings(settings: Settings) -> Callable[[str, str], Mapping[str, Any
             "out": "",
             "partial": "auto",
             "publish": "auto",
-            **frozen_source(settings, project),
+            **frozen_source(settings, project, workspace=workspace),
         }
 
     return of_project

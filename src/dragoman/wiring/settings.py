@@ -96,7 +96,8 @@ class ProjectSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    source: Literal["files", "http"] = "files"
+    source: Literal["files", "http", "upload"] = "files"
+    """`upload`: files that `dragoman up` sends from elsewhere; they lie in the state folder."""
     url: str = ""
     """Base URL of a source `http`."""
     token_variable: str = ""
@@ -211,6 +212,9 @@ class Settings(BaseSettings):
     sqs_queue_prefix: str = ""
     sqs_poll_seconds: int = Field(default=limits.QUEUE_POLL_SECONDS, ge=1, le=limits.QUEUE_POLL_SECONDS)
     """How long one receive waits. A process that stops waits for it."""
+    server: str = Field(default="", pattern=r"^(https?://[^\s/]+\S*)?$")
+    """Where `up` has the project translated: its files are sent there, and the results fetched."""
+    server_token_variable: str = "DRAGOMAN_TOKEN"  # noqa: S105 - the name of an environment variable
     lock: bool = False
     """Whether `translate` and `up` begin a `dragoman.lock`; one that is there is always kept."""
     engine: EngineSettings = Field(default_factory=EngineSettings)
@@ -360,9 +364,10 @@ def _refuse_unclear_queue(settings: Settings) -> None:
 
 
 def _refuse_source(place: str, project: ProjectSettings) -> None:
-    if project.executor not in ("", "dry-run:v1", f"{project.source}:v1"):
+    writes = "http:v1" if project.source == "http" else "files:v1"
+    if project.executor not in ("", "dry-run:v1", writes):
         raise SettingsError(f"{place}: {project.executor} does not write to a source {project.source}")
-    if project.source == "files":
+    if project.source != "http":
         if project.url or project.token_variable:
             raise SettingsError(f"{place}: url and token_variable are of a source http")
         return

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from dragoman.content.sources.folder import FolderSource
 from dragoman.content.sources.http_source import HttpSource
@@ -36,13 +37,25 @@ def source_of(frozen: Mapping[str, Any]) -> Source:
     )
 
 
-def frozen_source(settings: Settings, project: str, asked: str = "") -> dict[str, Any]:
+def tree_of(settings: Settings, workspace: str, project: str) -> Path | None:
+    """The folder of a project whose files are sent here; None where it has another source."""
+    chosen = settings.projects.get(project)
+    if chosen is None or chosen.source != "upload":
+        return None
+    place = (settings.state_folder / "trees").absolute()
+    return place / quote(workspace, safe="") / quote(project, safe="")
+
+
+def frozen_source(settings: Settings, project: str, asked: str = "", workspace: str = "") -> dict[str, Any]:
     """What a manifest freezes of its project's source, and who publishes to it: `asked`, where that can."""
     chosen = settings.projects.get(project, ProjectSettings())
     frozen: dict[str, Any] = {
         "source_locale": chosen.source_locale or settings.source_locale,
         "executor": chosen.executor or _fitting(f"{chosen.source}:v1", asked, settings.executor),
     }
+    if chosen.source == "upload":
+        tree = tree_of(settings, workspace or settings.workspace, project)
+        frozen |= {"root": str(tree), "executor": chosen.executor or "files:v1"}
     if chosen.source == "http":
         url = chosen.url.rstrip("/")
         frozen["source"] = {"kind": "http", "url": url, "token_variable": chosen.token_variable}

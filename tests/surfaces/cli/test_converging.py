@@ -8,13 +8,18 @@ SETTINGS = 'project = "docs"\nlocales = ["de", "fr"]\nsources = ["en"]\n'
 
 
 def test_up_brings_the_project_up_to_date_and_then_has_nothing_to_do(desk: Desk) -> None:
-    """[J-099] [J-056] exit code 0; the second time nothing is asked of anybody."""
+    """[J-099] [J-056] [J-057] the split is told as it is; the second time nothing is asked of anybody."""
     desk.configure(SETTINGS)
     desk.write("en/a.json", {"hello": "Hello", "bye": "Bye"})
     told = desk.run("up", "--json")
     assert (told.code, told.object["state"], told.object["trigger"]) == (0, "complete", "up")
     assert told.object["fields"]["done"] == 4
     assert set(desk.texts("fr/a.json")) == {"hello", "bye"}
+    assert told.object["fields"]["via_memory"] + told.object["fields"]["via_ai"] == 4
+    desk.write("en/c.json", {"new": "New", "hello": "Hello"})
+    (desk.folder / "fr/a.json").unlink()
+    split = desk.run("up")
+    assert "content memory 4 · AI 2;" in split.out, "what was lost comes from memory, what is new from AI"
     again = desk.run("up")
     assert (again.code, again.out.strip()) == (0, "nothing to do: everything is translated")
 

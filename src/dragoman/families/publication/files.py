@@ -62,19 +62,24 @@ class Files:
             )
 
     def _put(self, outgoing: Outgoing) -> Answer:
-        target = str(outgoing.facts["target"])
         wanted = None if outgoing.facts["act"] == "remove" else outgoing.body
+        facts = outgoing.facts
+        root, target = self._root_of(str(facts["root"])), str(facts["target"])
+        return self.put(root, target, wanted, str(facts["expected"]), str(facts["step_key"]))
+
+    def put(self, root: Path, target: str, wanted: bytes | None, expected: str, step_key: str = "") -> Answer:
+        """Write or remove what stands as expected (SHA-256, empty for nothing). Blocking."""
         try:
-            path = _inside(self._root_of(str(outgoing.facts["root"])), target)
+            path = _inside(root, target)
             if wanted is None and not path.parent.is_dir():
                 return self._done(target, wanted)
             path.parent.mkdir(parents=True, exist_ok=True)
             with _locked(path.parent) as folder:
                 mark, stands = _mark(path), _read(path)
                 if stands != wanted:
-                    if _hash(stands) != outgoing.facts["expected"]:
+                    if _hash(stands) != expected:
                         return _raced(target)
-                    _change(path, wanted, mark, str(outgoing.facts["step_key"]))
+                    _change(path, wanted, mark, step_key)
                 return self._done(target, wanted) if _is_kept(folder) else _unkept(target)
         except _Changed:
             return _raced(target)

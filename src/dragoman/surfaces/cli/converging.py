@@ -13,6 +13,7 @@ from dragoman.kernel.clock import MICROSECONDS
 from dragoman.kernel.errors import LocaleError
 from dragoman.kernel.limits import CALLS_PER_PROCESS_TRANSLATE
 from dragoman.model.runs import RunDraft
+from dragoman.surfaces.cli.connecting import Connected
 from dragoman.surfaces.cli.lock_file import LockFile, hold_to
 from dragoman.surfaces.cli.ordering import default_provider
 from dragoman.surfaces.cli.report import COULD_NOT_RUN, FAILED, WAITING
@@ -26,7 +27,11 @@ _OWNER = "local"
 _LOOK_SECONDS = 0.1
 _PATIENCE_SECONDS = 5.0
 _NAMED_TIME_SECONDS = 60
-_NOTHING: dict[str, Any] = {"state": "complete", "passes": []}
+_NOTHING: dict[str, Any] = {
+    "state": "complete",
+    "passes": [],
+    "fields": {"done": 0, "via_memory": 0, "via_ai": 0},
+}
 _CODES = {"complete": 0, "stalled": FAILED, "canceled": FAILED, "failed": COULD_NOT_RUN}
 
 
@@ -37,6 +42,7 @@ class Asked:
     locales: Sequence[str]
     provider: str
     push_id: str
+    server: str
     frozen: bool
     as_json: bool
 
@@ -57,9 +63,13 @@ async def up(settings: Settings, asked: Asked) -> int:
             "locales": sorted({_locale(locale) for locale in asked.locales or settings.locales}),
         },
     )
-    order = read_order(settings, find_sources, draft.project, draft.asked)
+    order = read_order(settings, find_sources, draft.workspace, draft.project, draft.asked)
     if asked.frozen:
         return hold_to(settings, draft.project, order.pairs, order.frozen, asked.as_json)
+    if server := asked.server or settings.server:
+        connected = Connected(settings, server, draft.project, draft.asked["locales"])
+        report = await connected.converge(asked.push_id)
+        return _tell(report, asked.as_json, waits=report.get("ended_at", "") is None)
     lock = LockFile(settings, order.frozen)
     async with opened(settings) as services:
         await lock.fill(services, draft.project, order.pairs)
@@ -107,18 +117,27 @@ async def _waits(services: Services, report: dict[str, Any]) -> bool:
 def _tell(report: dict[str, Any], as_json: bool, waits: bool) -> int:
     if as_json:
         print(json.dumps(report, ensure_ascii=False))
-    elif not report["passes"]:
-        terminal().print("nothing to do: everything is translated")
     else:
-        fields, cost = report["fields"], report["cost"]
-        state = "waiting" if waits else report["state"]
-        terminal().print(
-            f"{state} after {len(report['passes'])} passes: {fields['done']} fields, "
-            f"{fields['via_memory']} from memory, {fields['via_ai']} from AI; "
-            f"{cost['paid_tokens']} tokens, ${cost['paid_usd']:.4f}",
-            soft_wrap=True,
-        )
-        last = report["passes"][-1]
-        if last.get("failed"):
-            terminal(stderr=True).print(f"why {last['failed']} failed: dragoman status {last['manifest_id']}")
+        _say(report, waits)
     return WAITING if waits else _CODES[report["state"]]
+
+
+def _say(report: dict[str, Any], waits: bool) -> None:
+    for path in report.get("outputs", ()):
+        terminal().print(f"  wrote {path}", soft_wrap=True)
+    for path in report.get("left", ()):
+        terminal(stderr=True).print(f"left {path}: it was written here meanwhile", soft_wrap=True)
+    if not report["passes"]:
+        terminal().print("nothing to do: everything is translated")
+        return
+    fields, cost = report["fields"], report["cost"]
+    state = "waiting" if waits else report["state"]
+    terminal().print(
+        f"{state} after {len(report['passes'])} passes: {fields['done']} fields, "
+        f"content memory {fields['via_memory']} · AI {fields['via_ai']}; "
+        f"{cost['paid_tokens']} tokens, ${cost['paid_usd']:.4f}",
+        soft_wrap=True,
+    )
+    last = report["passes"][-1]
+    if last.get("failed"):
+        terminal(stderr=True).print(f"why {last['failed']} failed: dragoman status {last['manifest_id']}")

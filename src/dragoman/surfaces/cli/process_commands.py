@@ -47,6 +47,10 @@ def add_processes(cli: typer.Typer, run: Run, build_server: Build) -> None:
         push_id: Annotated[
             str, typer.Option(help="The push that this is for: the same one again joins the same run.")
         ] = "",
+        server: Annotated[
+            str,
+            typer.Option(help="Have it done at this server, and fetch the results; `server` when absent."),
+        ] = "",
         frozen: Annotated[
             bool, typer.Option("--frozen", help="Only hold dragoman.lock to the files; 3 where one is stale.")
         ] = False,
@@ -57,7 +61,7 @@ def add_processes(cli: typer.Typer, run: Run, build_server: Build) -> None:
         from dragoman.surfaces.cli import converging
 
         locales = tuple(one.strip() for chosen in to or () for one in chosen.split(",") if one.strip())
-        asked = converging.Asked(locales, provider, push_id, frozen, as_json)
+        asked = converging.Asked(locales, provider, push_id, server, frozen, as_json)
         run(lambda settings: converging.up(settings, asked), as_json, database_url=db)
 
     @cli.command()

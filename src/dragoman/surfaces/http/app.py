@@ -11,6 +11,7 @@ from dragoman.kernel.identity import SystemChance
 from dragoman.surfaces.http import (
     callback_routes,
     engine_routes,
+    file_routes,
     health_routes,
     job_routes,
     manifest_routes,
@@ -69,6 +70,7 @@ def _include_contract(app: FastAPI) -> None:
     app.include_router(stream_routes.router)
     app.include_router(publication_routes.router)
     app.include_router(run_routes.router)
+    app.include_router(file_routes.router)
     app.include_router(job_routes.router, prefix=V1)
     app.include_router(job_routes.router, prefix=SEED_V1, include_in_schema=False)
     app.include_router(sync_routes.router, prefix=V1)

@@ -246,6 +246,11 @@ ESTIMATE = {
 }
 _RUN_URL = f"/v1/workspaces/default/projects/docs/runs/{EXAMPLE_ID}"
 RUN_REQUEST = {"trigger": "push", "push_id": "3f1c2a9"}
+FILE_PAGE = {
+    "source_locale": "en",
+    "items": [{"path": "locales/en.json", "sha256": "a" * 64}],
+    "next": "locales/en.json",
+}
 RUN_STARTED = {"run_id": EXAMPLE_ID, "joined": False, "status_url": _RUN_URL}
 RUN_STATUS: dict[str, Any] = {
     "run_id": EXAMPLE_ID,

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 
+from dragoman.content import locales
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import PUSH_ID_CHARS_MAX, SMALL_BODY_BYTES_MAX
 from dragoman.model.identities import Identity
@@ -25,6 +26,7 @@ Reader = Annotated[Identity, Depends(Allowed())]
 Writer = Annotated[Identity, Depends(Allowed("manifests:write"))]
 
 _NAME_CHARS_MAX = 128
+_LOCALES_MAX = 1_000
 
 
 @router.post(
@@ -36,7 +38,8 @@ _NAME_CHARS_MAX = 128
         **gives(200, RunStarted, "The run at work, or of the same push, is joined.", examples.RUN_STARTED),
         204: {"description": "Nothing is wanted, or the project does not run on push.", "model": None},
         **refuses(
-            "empty_request", "source_unavailable", "provider_unknown", "provider_credentials_missing",
+            "empty_request", "unsupported_locale", "source_unavailable", "provider_unknown",
+            "provider_credentials_missing", "path_not_found", "output_conflict",
             "worker_unavailable", "admission_closed", "request_id_conflict", body=True,
         ),
     },
@@ -61,7 +64,7 @@ async def start_run(
 
 
 def _draft(workspace: str, project: str, actor: str, asked: dict[str, Any]) -> RunDraft:
-    only(asked, "trigger", "push_id")
+    only(asked, "trigger", "push_id", "locales")
     trigger, push_id = asked.get("trigger", "manual"), asked.get("push_id")
     if not project.isprintable() or len(project) > _NAME_CHARS_MAX:
         raise CallerError("no such project", "not_found", place="path.project")
@@ -71,7 +74,19 @@ def _draft(workspace: str, project: str, actor: str, asked: dict[str, Any]) -> R
         isinstance(push_id, str) and 0 < len(push_id) <= PUSH_ID_CHARS_MAX and push_id.isprintable()
     ):
         raise CallerError(f"push_id must be text of 1 to {PUSH_ID_CHARS_MAX} characters", place="push_id")
-    return RunDraft(workspace, project, actor, trigger, push_id or "", {})
+    return RunDraft(workspace, project, actor, trigger, push_id or "", _locales(asked.get("locales")))
+
+
+def _locales(asked: object) -> dict[str, list[str]]:
+    """The locales that a run is for; those of the server's settings where none is named."""
+    if asked is None:
+        return {}
+    if not isinstance(asked, list) or not 0 < len(asked) <= _LOCALES_MAX:
+        raise CallerError(f"locales must be a list of 1 to {_LOCALES_MAX}", place="locales")
+    for index, locale in enumerate(asked):
+        if not isinstance(locale, str):
+            raise CallerError("this must be text", place=f"locales[{index}]")
+    return {"locales": sorted({locales.canonical(locale) for locale in asked})}
 
 
 @router.get(

@@ -432,6 +432,17 @@ class RunRequest(_Request):
 
     trigger: Literal["manual", "push", "up"] = "manual"
     push_id: str | None = Field(None, min_length=1, max_length=255)
+    locales: list[str] | None = Field(
+        None, min_length=1, max_length=1000, description="Those of the server's settings where absent."
+    )
+
+
+class FilePage(_Answer):
+    """Files of a project's tree, in the order of their paths."""
+
+    source_locale: str
+    items: list[dict[str, str]] = Field(description="`path` and `sha256` of each.")
+    next: str | None = Field(description="The path to go on behind, as `after`; null where the list ends.")
 
 
 class RunStarted(_Answer):
