@@ -9,6 +9,7 @@ from bench import (
     admission,
     catalogues,
     command_line,
+    exchange,
     fairness,
     growth,
     memory,
@@ -26,6 +27,7 @@ BENCHES: Mapping[str, Callable[[int, float], list[Table]]] = {
     "command_line": command_line.bench,
     "catalogues": catalogues.bench,
     "memory": memory.bench,
+    "exchange": exchange.bench,
     "status": status.bench,
     "growth": growth.bench,
 }
