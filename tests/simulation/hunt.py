@@ -27,6 +27,7 @@ _BESIDE_THE_VENDOR = ("completion", "withdrawal", "start_call", "settle_call", "
 
 MUTANT_SEEDS_MAX = 100
 MUTANT_DRAWS = 8
+SHUFFLED_DRAWS = 24
 
 
 def play(setting: Setting, documents: Mapping[str, bytes] | None = None) -> Outcome:
@@ -150,6 +151,8 @@ def worlds_for(mutant: str) -> Iterator[Setting]:
     """Where a mutant is hunted: in its calm world, where processes overtake each other, and in seeds."""
     planted = MUTANTS[mutant]
     yield planted.world
+    if planted.world.is_shuffled:
+        yield from (replace(planted.world, seed=draw) for draw in range(SHUFFLED_DRAWS))
     for draw, groups in product(range(MUTANT_DRAWS), (True, False)):
         pair = replace(planted.world, seed=draw, processes=2, groups=groups)
         if planted.overtaken_before:

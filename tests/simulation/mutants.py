@@ -291,7 +291,10 @@ ALL: Mapping[str, Mutant] = {
     "an heir's own list": Mutant(
         of_money.heirs_of_heirs, world=replace(CALM, heirs=True, weather={"spend_limit": 0.6})
     ),
-    "a call that no pause stops": Mutant(of_money.deaf_to_people, world=replace(CALM, people=("rest",))),
+    "a call that no pause stops": Mutant(
+        of_money.deaf_to_people,
+        world=replace(_SHUFFLED, seed=2, people=("rest",), weather={"broken": 0.4, "missing": 0.4}),
+    ),
     "a call inside a provider's window": Mutant(
         of_money.deaf_to_providers, world=replace(CALM, is_small=True, weather={"slow_down": 0.4})
     ),

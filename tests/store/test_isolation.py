@@ -62,9 +62,8 @@ def test_a_transaction_on_a_file_has_it_alone_from_its_first_word(sqlite_url: st
     def look(tx: Tx) -> None:
         titles(tx)
         other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), timeout=0, isolation_level=None)
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
+        with contextlib.closing(other), pytest.raises(sqlite3.OperationalError, match="locked"):
             other.execute("BEGIN IMMEDIATE")
-        other.close()
 
     async def play() -> None:
         async with shelved(sqlite_url) as database:

@@ -24,6 +24,8 @@ STREAMS_MAX = 100
 # expansion, preparation, submission
 EXPAND_PER_TRANSACTION = 100
 ENUMERATION_LEASE_SECONDS = 60
+RESTORE_SECONDS = 300  # between two looks for manifests that lost intents
+RESTORED_PER_STEP = 100
 LIST_PAGE = 100
 LIST_FAILURES_MAX = 5
 CANARY_LIMIT = 10  # where a canary is asked for without its number

@@ -132,6 +132,10 @@ class SubmissionDraft:
     links: tuple[Link, ...]
 
 
+LOCAL = "local"
+"""The account of a site whose engine is in its own process."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sender:
     """Who sends submissions: an account at an engine, and the callback secret in force.
@@ -139,7 +143,7 @@ class Sender:
     `mark` tells that secret from others and tells nobody what it is; '' where there is none.
     """
 
-    engine: str = "local"
+    engine: str = LOCAL
     mark: str = ""
 
 

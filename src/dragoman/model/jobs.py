@@ -16,6 +16,8 @@ Purpose = Literal["first", "repair", "alone", "split", "bisect"]
 Via = Literal["memory", "ai", "passed"]
 SLOW_DOWN = frozenset({"PROVIDER_RATE_LIMITED", "PROVIDER_SPEND_LIMIT"})
 """Codes with which a provider asks to be left alone for a while."""
+PARKINGS = frozenset({"budget", "provider", "unknown"})
+"""What a queued job may wait for."""
 Status = Literal["completed", "failed", "canceled"]
 SPEEDS = ("standard", "batch")
 """How soon answers are wanted: at once, or within a day through the provider's batches at their price."""

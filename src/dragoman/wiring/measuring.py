@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dragoman import __version__
 from dragoman.kernel import metrics
@@ -32,6 +33,11 @@ class Meter:
         """Everything, in Prometheus' text."""
         said = await self._ask()
         return metrics.exposition([*self._own(said is not None), *(_readings(said) if said else ())])
+
+    async def look(self) -> dict[str, Any]:
+        """What the database says of all processes together, for people; empty while it is away."""
+        said = await self._ask()
+        return {} if said is None else said.told()
 
     async def note_outbox(self) -> None:
         """Write the outbox's counts to the log, where they are others than last time."""

@@ -97,6 +97,7 @@ def _site_loops(services: Services) -> list[Loop]:
     reconciliation = Reconciliation(database, services.engine, clock, age_seconds, account)
     return [
         Loop("enumerate", enumeration.step),
+        Loop("restore", enumeration.restore_step, limits.RESTORE_SECONDS, woken=False),
         Loop("prepare", preparing.step),
         Loop("submit", submitting.step),
         Loop("resubmit", submitting.resend_step),

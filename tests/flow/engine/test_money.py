@@ -51,7 +51,7 @@ class Metered(RehearsalProvider):
         return Reply(reply.items, reply.finish, usage)
 
 
-def _limit_month(tx: Tx, tokens: int) -> None:
+def limit_month(tx: Tx, tokens: int) -> None:
     row = {"workspace": HOME.id, "monthly_tokens": tokens, "updated_at": tx.now}
     tx.upsert(tables.ai_quotas, row, ("workspace",), ("monthly_tokens", "updated_at"))
 
@@ -76,7 +76,7 @@ async def test_a_job_beyond_the_month_is_parked_and_goes_on_when_there_is_room(d
     """J-083: over its quota a workspace's work waits; it is not failed, and nothing was sent."""
     provider = rehearsal(microusd_per_token=1)
     async with world(database_url, provider) as here:
-        await here.database.run(_limit_month, 10)
+        await here.database.run(limit_month, 10)
         accepted = await here.accept({"a": {"t": "Hello"}})
         assert await Process(here).drain() == ["parked"]
         view = await here.view(accepted.job_id)
@@ -84,7 +84,7 @@ async def test_a_job_beyond_the_month_is_parked_and_goes_on_when_there_is_room(d
         assert view["next_attempt_at"] is not None
         assert provider.calls == []
         assert await here.rows("attempts") == []
-        await here.database.run(_limit_month, 10**9)
+        await here.database.run(limit_month, 10**9)
         await here.hasten()
         assert await Process(here).drain() == ["completed"]
         await here.assert_money_is_true()
@@ -174,7 +174,7 @@ def budgets_of_client(tx: Tx) -> budgets.Held:
 async def test_a_free_provider_moves_no_budget_and_is_metered_all_the_same(sqlite_url: str) -> None:
     """J-070: usage has its row; the quota is about what is paid for."""
     async with world(sqlite_url, rehearsal()) as here:
-        await here.database.run(_limit_month, 1)
+        await here.database.run(limit_month, 1)
         await here.accept({"a": {"t": "Hello"}})
         assert await Process(here).drain() == ["completed"]
         [used] = await here.rows("ai_usage")
@@ -190,7 +190,7 @@ async def test_a_job_that_needs_no_paid_call_starts_with_nothing_left(database_u
     async with world(database_url, provider) as here:
         await here.accept({"a": {"t": "Hello"}})
         await Process(here).drain()
-        await here.database.run(_limit_month, 1)
+        await here.database.run(limit_month, 1)
         known = await here.accept({"a": {"t": "Hello", "n": "42"}})
         fresh = await here.accept({"a": {"t": "Something new"}})
         assert sorted(await Process(here).drain()) == ["completed", "parked"]
@@ -328,7 +328,7 @@ async def test_concurrent_jobs_cannot_overspend_together(server_url: str) -> Non
     """J-082: sixteen workers at one month's quota: what is reserved and spent never passes it."""
     provider = rehearsal(microusd_per_token=1)
     async with world(server_url, provider) as here:
-        await here.database.run(_limit_month, 2_000)
+        await here.database.run(limit_month, 2_000)
         for number in range(16):
             fields = numbered(4, f"Job {'abcdefghijklmnop'[number]} with words")
             await here.accept({"a": fields}, options={"batch_size": 1})

@@ -15,7 +15,7 @@ from dragoman.store.acts import viewing
 from dragoman.store.rows import shards
 from dragoman.store.transaction import Tx
 from tests.doubles.engines import event
-from tests.flow.site.rows import all_pairs
+from tests.flow.site.rows import all_pairs, make_inquiries_due
 from tests.flow.site.scoped import SlowClock, admit, site_of
 from tests.flow.site.stage import Stage, catalogue, stage
 
@@ -97,7 +97,7 @@ def counted(tx: Tx, manifest_id: str) -> dict[str, int]:
 
 
 def test_after_every_commit_the_counters_are_what_the_rows_are(database_url: str) -> None:
-    """[M-354, M-186] a canary, a failure, its retry, a pause, a promotion and a cancel."""
+    """[M-181, M-184, M-186, M-189, M-354] a canary, a failure, its retry, a pause, a promotion, a cancel."""
     shown: set[str] = set()
 
     async def play() -> None:
@@ -113,6 +113,9 @@ def test_after_every_commit_the_counters_are_what_the_rows_are(database_url: str
             watched(site, seen)
             manifests.append((await admit(site, canary=3, collections=["posts"])).manifest_id)
             await site.step_all()
+            site.engine.views["job-1"] = {"status": "processing"}
+            await site.database.run(make_inquiries_due)
+            assert await site.reconciliation.step() == 1
             await answer(site, 0, failing=1)
             await site.steering.retry("default", manifests[0], "mia")
             await site.steering.pause("default", manifests[0], "mia")
@@ -129,7 +132,7 @@ def test_after_every_commit_the_counters_are_what_the_rows_are(database_url: str
             assert await site.counts(manifests[1]) == {"skipped": 5}
 
     asyncio.run(play())
-    assert shown == {"total", "preparing", "queued", "completed", "failed", "skipped"}
+    assert shown == {"total", "preparing", "queued", "processing", "completed", "failed", "skipped"}
 
 
 async def answer(site: Stage, number: int, failing: int = 0) -> None:

@@ -151,3 +151,32 @@ def test_preparing_and_sending_stand_in_one_place_each() -> None:
     }
     client = "dragoman.families.submission.Submission"
     assert {name.rpartition(".")[0] for name in users[client]} == {"dragoman.wiring"}
+
+
+def spoil_envelopes(tx: Tx) -> None:
+    """What was prepared of one document is no longer what was written."""
+    table = tables.intents
+    spoilt = sa.func.replace(table.c.prepared, "Settings", "Sittings")
+    tx.touched(sa.update(table).where(table.c.document == "app.arb").values(prepared=spoilt))
+
+
+def test_an_envelope_that_is_not_what_was_prepared_is_never_sent(database_url: str) -> None:
+    """[M-093] its intent fails alone, and a retry prepares it anew."""
+
+    async def play() -> None:
+        documents = {"app.arb": json.dumps(ARB).encode(), "b.arb": json.dumps(ARB).encode()}
+        async with stage(database_url, documents) as site:
+            manifest = (await site.admit([("app.arb", "de"), ("b.arb", "de")])).manifest_id
+            for step in (site.enumeration.step, site.preparing.step):
+                await step()
+            await site.database.run(spoil_envelopes)
+            await site.step_all()
+            assert await site.counts(manifest) == {"queued": 1, "failed": 1}
+            [failure] = (await site.views.failures("default", manifest))["items"]
+            assert (failure["document"], failure["code"]) == ("app.arb", "internal_error")
+            assert not any(b"Sittings" in body for body in site.engine.bodies)
+            assert await site.steering.retry("default", manifest, "mia") == 1
+            await site.step_all()
+            assert await site.counts(manifest) == {"queued": 2}
+
+    asyncio.run(play())

@@ -171,3 +171,47 @@ def put_off(tx: Tx, ids: list[str]) -> None:
     table, shards = tables.intents, tables.shards
     tx.touched(sa.update(table).where(table.c.id.in_(ids)).values(next_attempt_at=tx.now + 3_600_000_000))
     tx.touched(sa.update(shards).values(prepare_due_at=tx.now, prepare_served_at=0))
+
+
+def lose_intents(tx: Tx, ordinals: list[int]) -> None:
+    """As a person or a restored copy may: rows are gone, and with the next move the counts say so."""
+    table = tables.intents
+    tx.touched(sa.delete(table).where(table.c.ordinal.in_(ordinals)))
+
+
+def test_intents_that_are_gone_are_made_again_from_the_stored_request(database_url: str) -> None:
+    """[M-148] the same pairs under the same ordinals; what is there is left as it stands."""
+
+    async def play() -> None:
+        documents = {f"{number:03}.json": catalogue(text=str(number)) for number in range(230)}
+        async with stage(database_url, documents) as site:
+            manifest = (await site.admit([(name, "de") for name in documents])).manifest_id
+            await site.enumeration.step()
+            assert await site.enumeration.restore_step() == 0
+            before = await site.database.read(pairs_of, manifest)
+            await site.database.run(lose_intents, [0, 99, 100, 150, 229])
+            await site.preparing.step()
+            assert await site.enumeration.restore_step() == 1
+            while await site.enumeration.step():
+                pass
+            assert [pair[1:] for pair in await site.database.read(pairs_of, manifest)] == [
+                pair[1:] for pair in before
+            ]
+            kept = {pair[0] for pair in before} & {
+                pair[0] for pair in await site.database.read(pairs_of, manifest)
+            }
+            assert len(kept) == 225
+            await site.step_all()
+            assert await site.counts(manifest) == {"queued": 230}
+            assert await site.enumeration.restore_step() == 0
+            replayed = await site.admit([(name, "de") for name in documents])
+            assert (replayed.manifest_id, replayed.how) == (manifest, "replayed")
+
+    asyncio.run(play())
+
+
+def pairs_of(tx: Tx, manifest_id: str) -> list[tuple[str, int, str, str]]:
+    """Id, ordinal and pair of every intent, in the order of the request."""
+    table = tables.intents
+    mine = sa.select(table).where(table.c.manifest_id == manifest_id).order_by(table.c.ordinal)
+    return [(row.id, row.ordinal, row.document, row.locale) for row in tx.all(mine)]

@@ -431,3 +431,39 @@ def test_a_wrong_request_is_refused_with_its_place(
             assert (refused.value.code, refused.value.place) == (code, place)
 
     asyncio.run(play())
+
+
+def test_an_item_answers_exactly_the_fields_that_it_was_asked_for(database_url: str) -> None:
+    """[M-226] one field more, or one less, and it has failed; its neighbours are none the worse."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            manifest = (await site.admit(PAIRS)).manifest_id
+            await site.step_all()
+            [body] = site.engine.submissions()
+            told = event(body, "job-1")
+            two = [item for item in told["items"] if len(item["fields"]) == 2]
+            two[0]["fields"].popitem()
+            two[1]["fields"]["never.asked"] = {"text": "x", "via": "ai"}
+            assert await site.deliver(told) == 200
+            assert await site.counts(manifest) == {"completed": 1, "failed": 2}
+            failures = (await site.views.failures("default", manifest))["items"]
+            assert {failure["code"] for failure in failures} == {"internal_error"}
+            assert {failure["message"] for failure in failures} >= {"the engine left out 1 fields"}
+
+    asyncio.run(play())
+
+
+def test_looking_at_the_status_writes_nothing(sqlite_url: str) -> None:
+    """[M-130] whatever is due meanwhile."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, DOCUMENTS) as site:
+            manifest = (await site.admit(PAIRS)).manifest_id
+            await site.enumeration.step()
+            commits = site.database.commits
+            status = await site.views.status("default", manifest)
+            assert status["health"]["next_due_at"] is not None
+            assert site.database.commits == commits
+
+    asyncio.run(play())

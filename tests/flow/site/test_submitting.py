@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from dragoman.flow.site.reconciliation import Reconciliation
 from dragoman.flow.site.submission import body_head, draft_submissions
 from dragoman.kernel import canonical
 from dragoman.kernel.identity import SystemChance
@@ -34,6 +35,10 @@ def submission_rows(tx: Tx) -> list[Row]:
 def make_due(tx: Tx) -> None:
     waiting = tables.submissions.c.state == "retry_wait"
     tx.touched(sa.update(tables.submissions).where(waiting).values(next_attempt_at=tx.now))
+
+
+def make_askable(tx: Tx) -> None:
+    tx.touched(sa.update(tables.submissions).values(reconcile_at=tx.now))
 
 
 def intent(document: str, fields: dict[str, Any], locale: str = "de") -> DueIntent:
@@ -187,6 +192,27 @@ def test_a_missing_secret_is_waited_for_at_no_cost(database_url: str) -> None:
             await site.submitting.resend_step()
             [row] = await site.database.read(submission_rows)
             assert (row.state, row.secret_mark) == ("accepted", "new")
+
+    asyncio.run(play())
+
+
+def test_what_a_far_engine_waits_for_is_shown_while_it_waits(database_url: str) -> None:
+    async def play() -> None:
+        async with stage(database_url, {"a.json": catalogue(a="Hello")}) as site:
+            site.sender = Sender(FAR)
+            manifest = (await site.admit([("a.json", "de")])).manifest_id
+            await site.step_all()
+            asking = Reconciliation(site.database, site.engine, site.clock, account=FAR)
+
+            async def reasons() -> list[str]:
+                await site.database.run(make_askable)
+                assert await asking.step() == 1
+                return [item["reason"] for item in (await site.views.waiting("default", manifest))["items"]]
+
+            said = {"budget": "waiting_budget", "": "queued", "provider": "waiting_provider", "x": "queued"}
+            for parked_for, shown in said.items():
+                site.engine.views["job-1"] = {"status": "queued", "parked_for": parked_for}
+                assert await reasons() == [shown], parked_for
 
     asyncio.run(play())
 

@@ -220,7 +220,37 @@ def test_the_doctor_finds_nothing_wrong_after_a_run(tree: Desk) -> None:
     assert tree.translate("a.json", "--to", "fr").code == 0
     told = tree.run("doctor", "--json")
     assert (told.code, told.object["findings"]) == (0, [])
-    assert tree.run("doctor").out == "nothing is wrong\n"
+    assert tree.run("doctor").out.endswith("\nnothing is wrong\n")
     tree.execute("DELETE FROM workers")  # as if it had been long ago
     assert tree.run("doctor").code == 0
     assert tree.run("migrate").out.endswith(", nothing to do\n")
+
+
+def test_the_doctor_tells_how_things_stand_and_what_waits_for_whom(tree: Desk) -> None:
+    """Who works, what is open; money, a silent provider, dead events, an engine that is not understood."""
+    assert tree.translate("a.json", "--to", "fr").code == 0
+    later = "(SELECT max(updated_at) FROM outbox) + 3600000000000"
+    for sql in (
+        "UPDATE jobs SET state = 'queued', parked_for = 'budget'",
+        "UPDATE outbox SET state = 'dead'",
+        f"INSERT INTO pauses (account, until, code, updated_at) VALUES ('hired@x', {later}, 'spent', 1)",
+        "UPDATE submissions SET reconcile_at = 1, error_code = 'x', error_message = 'HTTP 401'",
+        "UPDATE receipts SET state = 'FAILED_MANUAL'",
+    ):
+        tree.execute(sql)
+    told = tree.run("doctor", "--json")
+    assert told.code == 3
+    found = [finding["problem"] for finding in told.object["findings"]]
+    for said in (
+        "1 jobs wait for money",
+        "nobody calls hired before ",
+        "1 events could not be delivered and are dead",
+        "1 submissions cannot be asked about: HTTP 401",
+        "1 events contradict what is on record and were set aside",
+    ):
+        assert [problem for problem in found if problem.startswith(said)], (said, found)
+    assert all(finding["remedy"] for finding in told.object["findings"])
+    stands = told.object["stands"]
+    assert (stands["outbox"]["dead"], stands["jobs"]["queued budget"]) == (1, 1)
+    assert {"site", "engine", "publishing"} <= set(stands["workers"])
+    assert "outbox: 1 dead" in tree.run("doctor").out.splitlines()

@@ -13,7 +13,7 @@ from dragoman.kernel import metrics
 from dragoman.kernel.errors import StoreError
 from dragoman.kernel.limits import METRICS_SEEN_SECONDS
 from dragoman.machines.tables import ALL, ATTEMPT, MANIFEST
-from dragoman.store.acts import readiness
+from dragoman.store.acts import examining, readiness
 from dragoman.store.schema import metadata
 from dragoman.store.transaction import Tx
 from dragoman.wiring.rounds import ROLES, loops
@@ -210,5 +210,8 @@ def test_what_waits_is_told_by_state_and_age(database_url: str, tmp_path: Path) 
             assert told[series("dragoman_month_microusd", kind="spent")] == 0
             assert told[series("dragoman_lanes", state="ready")] == 0
             assert told[series("dragoman_queue_depth")] == 0
+            assert await house.services.database.read(examining.findings) == [], (
+                "and nothing is wrong with it"
+            )
 
     asyncio.run(story())

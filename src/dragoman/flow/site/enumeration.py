@@ -27,6 +27,7 @@ from dragoman.kernel.limits import (
     ENUMERATION_LEASE_SECONDS,
     EXPAND_PER_TRANSACTION,
     LIST_PAGE,
+    RESTORED_PER_STEP,
     STEP_SECONDS,
 )
 from dragoman.kernel.offload import Offload
@@ -91,6 +92,10 @@ class Enumeration:
             self._keeper.drop(lease)
         return max(made, 1)
 
+    async def restore_step(self) -> int:
+        """Have those manifests gone through once more that lost intents; how many."""
+        return await self._database.run(expanding.reopen_incomplete, RESTORED_PER_STEP)
+
     async def _tell_held(self) -> None:
         """Where somebody listens: what is due and held by others, and how long ago they last said so."""
         if not _log.isEnabledFor(DEBUG):
@@ -112,13 +117,18 @@ class Enumeration:
         return made
 
     async def _expand(self, manifest: Row, lease: Lease, until: float) -> tuple[Place, int]:
-        """Make intents of the stored pairs."""
-        made = 0
+        """Make intents of the stored pairs; gone through once more, of those that have none."""
+        held, made = (manifest.id, manifest.fence), 0
+        place = Place.parse(manifest.cursor)
+        start = place.item
         while not lease.lost and (made == 0 or self._clock.monotonic() < until):
-            far = await self._database.run(
-                expanding.expand_next_pairs, manifest.id, manifest.fence, EXPAND_PER_TRANSACTION
-            )
-            made = far.expanded
+            if place.again:
+                far = await self._database.run(
+                    expanding.restore_missing_pairs, *held, start, EXPAND_PER_TRANSACTION
+                )
+            else:
+                far = await self._database.run(expanding.expand_next_pairs, *held, EXPAND_PER_TRANSACTION)
+            made = start = far.expanded
             if far.canary:
                 return Place("canary"), made
             if far.expanded >= far.total:

@@ -14,6 +14,8 @@ from dragoman.kernel.limits import RECONCILE_AGE_SECONDS, RECONCILE_PER_RUN, REC
 from dragoman.machines.tables import JOB
 from dragoman.model.contracts import EngineClient
 from dragoman.model.events import event_of, pages_needed
+from dragoman.model.intents import LOCAL
+from dragoman.model.jobs import PARKINGS
 from dragoman.store.acts import reconciling, settling
 from dragoman.store.database import Database
 
@@ -33,13 +35,14 @@ class Reconciliation:
         engine: EngineClient,
         clock: Clock,
         age_seconds: float = RECONCILE_AGE_SECONDS,
-        account: str = "local",
+        account: str = LOCAL,
     ) -> None:
         self._database = database
         self._engine = engine
         self._clock = clock
         self._age_seconds = age_seconds
         self._account = account
+        self._account_is_here = account == LOCAL
 
     async def step(self) -> int:
         """Ask about the submissions that are due; how many were asked about.
@@ -77,6 +80,11 @@ class Reconciliation:
             await self._database.run(reconciling.note_answer, inquiry.submission_id, code, message)
 
     async def _use(self, inquiry: reconciling.Inquiry, view: Mapping[str, Any]) -> None:
+        if not self._account_is_here and view["status"] not in JOB.terminal:
+            parked_for = str(view.get("parked_for") or "")
+            await self._database.run(
+                reconciling.note_parking, inquiry.submission_id, parked_for if parked_for in PARKINGS else ""
+            )
         if view["status"] == "processing":
             await self._database.run(reconciling.mark_processing, inquiry.submission_id)
         if view["status"] not in JOB.terminal:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dragoman.content.glossary import Glossary
 from dragoman.kernel import canonical
-from dragoman.kernel.errors import SourceError
+from dragoman.kernel.errors import CallerError, SourceError
 from dragoman.kernel.identity import Chance, sha256
 from dragoman.kernel.limits import (
     SHARD_LEASE_SECONDS,
@@ -88,8 +88,9 @@ class Submitting:
         lease = self._keeper.hold("shards", (work.manifest_id, work.shard), work.fence, SHARD_LEASE_SECONDS)
         try:
             moved = await self._offload.call(self._moved_sources, work)
+            spoilt = await self._offload.call(_spoilt, work, moved)
             library = await self._database.read(preparing.library, work) if self._way.far else _BARE
-            drafts = await self._offload.call(self._drafts, work, moved, capacity, library)
+            drafts = await self._offload.call(self._drafts, work, [*moved, *spoilt], capacity, library)
             begun = await self._database.run(
                 submitting.persist_submissions,
                 work,
@@ -97,11 +98,12 @@ class Submitting:
                 drafts[: self._per_step],
                 self._keeper.owner,
                 self._way.sender(),
+                spoilt,
             )
         finally:
             self._keeper.drop(lease)
         await self._send(begun)
-        return len(begun) + len(moved)
+        return len(begun) + len(moved) + len(spoilt)
 
     async def resend_step(self) -> int:
         """Send again what waits for it, or what a vanished process left half sent; how many."""
@@ -137,11 +139,25 @@ class Submitting:
         return [intent.id for intent in work.intents if now[intent.document] != intent.source_fingerprint]
 
     def _drafts(
-        self, work: ShardWork, moved: Sequence[str], capacity: Capacity, library: Library
+        self, work: ShardWork, left_out: Sequence[str], capacity: Capacity, library: Library
     ) -> list[SubmissionDraft]:
-        still = [intent for intent in work.intents if intent.id not in set(moved)]
+        still = [intent for intent in work.intents if intent.id not in set(left_out)]
         head = body_head(work.manifest_id, work.settings, self._way.callback_url, library.manner.style)
         return draft_submissions(head, still, self._chance, capacity, library)
+
+
+def _spoilt(work: ShardWork, moved: Sequence[str]) -> list[str]:
+    """Intents whose envelope is not what was prepared, by its checksum; what has moved is prepared anew."""
+    return [one.id for one in work.intents if one.id not in set(moved) and not _is_whole(one.prepared)]
+
+
+def _is_whole(prepared: str | None) -> bool:
+    try:
+        envelope = json.loads(prepared or "")
+        stated: object = envelope["checksum"]
+        return stated == canonical.fingerprint({"fields": envelope["fields"]})
+    except (ValueError, LookupError, TypeError, CallerError):
+        return False
 
 
 def body_head(

@@ -245,11 +245,13 @@ def _text(field: Row) -> dict[str, Any]:
 def _waiting(tx: Tx, scope: Workspace, manifest_id: str, after_ordinal: int, limit: int) -> dict[str, Any]:
     manifest = viewing.manifest_row(tx, scope, manifest_id)
     jobs = {job.id: job for job in viewing.parked_jobs(tx, scope.id, manifest.id)}
+    parked = viewing.parked_submissions(tx, manifest.id)
     rows = viewing.open_intents(tx, manifest.id, after_ordinal, limit)
     waiting = []
     for row in rows:
         job = jobs.get(row.remote_job_id or "")
-        reason = job.parked_for if job is not None else row.parked_for
+        own = row.parked_for or parked.get(row.submission_id or "", "")
+        reason = job.parked_for if job is not None else own
         if manifest.paused:
             reason = "resume"
         due = job.next_attempt_at if job is not None else row.next_attempt_at

@@ -1,10 +1,13 @@
-"""The doctor's questions: do the books add up, do counters agree with rows, what waits for a person."""
+"""The doctor's questions: do the books add up, do counters agree with rows, what waits for whom."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-from dragoman.machines.tables import MANIFEST
+from dragoman.kernel.clock import iso, seconds
+from dragoman.kernel.errors import CODES
+from dragoman.kernel.limits import PAUSES_TOLD, PROVIDER_ANSWER_BYTES_MAX
+from dragoman.machines.tables import JOB, MANIFEST
 from dragoman.store.acts import readiness
 from dragoman.store.rows import budgets, field_sums, shards
 from dragoman.store.schema import engine, site
@@ -16,6 +19,7 @@ _REMEDIES = {
     "work_overdue": "Start more workers, or look into their log.",
 }
 _MANIFESTS_LOOKED_AT = 100
+_PAUSE_TOLD_SECONDS = 300  # a shorter one is over before anybody could do anything about it
 
 
 def findings(tx: Tx) -> list[dict[str, str]]:
@@ -26,7 +30,7 @@ def findings(tx: Tx) -> list[dict[str, str]]:
     found = [{"problem": text, "remedy": _REMEDIES[name]} for name, text in problems.items()]
     if "schema_unavailable" in problems:
         return found
-    return found + _books(tx) + _counters(tx) + _held(tx)
+    return [*found, *_books(tx), *_counters(tx), *_held(tx), *_waiting(tx), *_unheard(tx), *_packet(tx)]
 
 
 def _work_is_open(tx: Tx) -> bool:
@@ -70,3 +74,59 @@ def _held(tx: Tx) -> list[dict[str, str]]:
             "remedy": "Run the translation again with --on-unknown resend:unlimited to pay them again.",
         }
     ]
+
+
+def _waiting(tx: Tx) -> list[dict[str, str]]:
+    """What stands still until somebody gives money or a provider serves again; events that came nowhere."""
+    found = []
+    budget = _number(tx, engine.jobs.c.state == JOB.initial, engine.jobs.c.parked_for == "budget")
+    if budget:
+        remedy = "Raise the budget or the month's limit; they go on by themselves."
+        found.append(_finding(f"{budget} jobs wait for money", remedy))
+    running = sa.select(engine.pauses).where(engine.pauses.c.until > tx.now + seconds(_PAUSE_TOLD_SECONDS))
+    for row in tx.all(running.order_by(engine.pauses.c.account).limit(PAUSES_TOLD)):
+        remedy = CODES[row.code].remedy if row.code in CODES else "Look at the account at its vendor."
+        provider = row.account.partition("@")[0]
+        found.append(_finding(f"nobody calls {provider} before {iso(row.until)}: {row.code}", remedy))
+    dead = _number(tx, engine.outbox.c.state == "dead")
+    if dead:
+        remedy = "See `dragoman outbox list --state dead`, mend the receiver, then `dragoman outbox redrive`."
+        found.append(_finding(f"{dead} events could not be delivered and are dead", remedy))
+    return found
+
+
+def _unheard(tx: Tx) -> list[dict[str, str]]:
+    """Accepted work about which the engine says nothing that can be used, and events that contradict it."""
+    found = []
+    accepted = (site.submissions.c.reconcile_at.is_not(None), site.submissions.c.error_code.is_not(None))
+    told = tx.first(sa.select(site.submissions.c.error_message).where(*accepted).limit(1))
+    if told is not None:
+        number = _number(tx, *accepted)
+        remedy = "See that the engine runs and takes this site's token; nothing is lost meanwhile."
+        found.append(_finding(f"{number} submissions cannot be asked about: {told.error_message}", remedy))
+    contradicting = _number(tx, site.receipts.c.state == "FAILED_MANUAL")
+    if contradicting:
+        problem = f"{contradicting} events contradict what is on record and were set aside"
+        found.append(
+            _finding(problem, "See which engine sends them, and whether two of them share a secret.")
+        )
+    return found
+
+
+def _packet(tx: Tx) -> list[dict[str, str]]:
+    """Whether a MariaDB or MySQL server takes a row as large as the largest that is ever written."""
+    if tx.dialect != "mysql":
+        return []
+    allowed = int(tx.scalar(sa.select(sa.literal_column("@@max_allowed_packet").label("bytes"))))
+    if allowed >= PROVIDER_ANSWER_BYTES_MAX:
+        return []
+    problem = f"the server's max_allowed_packet is {allowed} bytes: a large answer could not be kept"
+    return [_finding(problem, f"Set max_allowed_packet to {2 * PROVIDER_ANSWER_BYTES_MAX} on the server.")]
+
+
+def _finding(problem: str, remedy: str) -> dict[str, str]:
+    return {"problem": problem, "remedy": remedy}
+
+
+def _number(tx: Tx, *where: sa.ColumnElement[bool]) -> int:
+    return int(tx.scalar(sa.select(sa.func.count().label("number")).where(*where)))

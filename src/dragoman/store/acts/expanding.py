@@ -126,6 +126,53 @@ def expand_next_pairs(tx: Tx, manifest_id: str, fence: int, limit: int) -> Expan
     return Expansion(expanded, manifest.total, ended and bool(manifest.canary_limit))
 
 
+def restore_missing_pairs(tx: Tx, manifest_id: str, fence: int, start: int, limit: int) -> Expansion:
+    """Make the intents anew of those of the next `limit` pairs, from ordinal `start` on, that have none.
+
+    The last ones open the manifest and release its lease. Raises `LeaseLost` under a stale fence.
+    """
+    shard = start // SHARD_INTENTS
+    manifest = _hold(tx, manifest_id, fence, [shard])
+    if manifest.paused:
+        _rest(tx, manifest_id, fence)
+        return Expansion(manifest.total, manifest.total)
+    pairs = manifests.pairs_from(tx, manifest_id, start, min(limit, SHARD_INTENTS - start % SHARD_INTENTS))
+    there = intents.ordinals(tx, manifest_id, [ordinal for ordinal, _, _ in pairs])
+    intents.insert_pairs(tx, manifest, [pair for pair in pairs if pair[0] not in there])
+    shards.recount(tx, manifest_id, [shard])
+    place = Place(again=True, item=start + len(pairs))
+    if place.item < manifest.total:
+        manifests.change(tx, manifest_id, cursor=place.text)
+    else:
+        _open(tx, manifest, fence, Place())
+    return Expansion(place.item, manifest.total)
+
+
+def reopen_incomplete(tx: Tx, limit: int) -> int:
+    """Have the stored pairs of manifests gone through once more that have fewer intents; how many manifests.
+
+    Nothing of ours removes an intent of an open manifest: this mends what a person or a restored copy did.
+    """
+    sums = tables.shards
+    made = sa.select(sa.func.coalesce(sa.func.sum(sums.c.intents), 0)).where(
+        sums.c.manifest_id == _MANIFESTS.c.id
+    )
+    fewer = (
+        _MANIFESTS.c.phase == "open",
+        _MANIFESTS.c.scope.is_(None),
+        _MANIFESTS.c.promotes.is_(None),
+        _MANIFESTS.c.canary_limit == 0,
+        sa.not_(is_set(_MANIFESTS.c.canceled)),
+        made.scalar_subquery() < _MANIFESTS.c.total,
+    )
+    found = [row.id for row in tx.all(sa.select(_MANIFESTS.c.id).where(*fewer).limit(limit))]
+    for manifest_id in found:
+        again = sa.update(_MANIFESTS).where(_MANIFESTS.c.id == manifest_id, _MANIFESTS.c.phase == "open")
+        from_the_first = {"cursor": Place(again=True).text, "next_attempt_at": tx.now, "updated_at": tx.now}
+        tx.touched(again.values(phase="enumerating", **from_the_first))
+    return len(found)
+
+
 def record_walk(
     tx: Tx, manifest_id: str, fence: int, met: Sequence[Met], place: Place, nameless: int = 0
 ) -> Recorded:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from dragoman.kernel.errors import sanitize
 from dragoman.kernel.limits import RECONCILE_AGE_SECONDS
+from dragoman.model.intents import LOCAL
 from dragoman.store.acts import moving
 from dragoman.store.rows import shards, submissions
 from dragoman.store.schema import site as tables
@@ -29,7 +30,7 @@ class Inquiry(NamedTuple):
 
 
 def due_inquiries(
-    tx: Tx, limit: int, age_seconds: float = RECONCILE_AGE_SECONDS, engine: str = "local"
+    tx: Tx, limit: int, age_seconds: float = RECONCILE_AGE_SECONDS, engine: str = LOCAL
 ) -> list[Inquiry]:
     """Submissions accepted so long ago and not settled; each one's next turn moves on, so that none starves
     another.
@@ -48,6 +49,11 @@ def give_turns_back(tx: Tx, submission_ids: Sequence[str]) -> None:
 def note_answer(tx: Tx, submission_id: str, code: str, message: str) -> None:
     """What went wrong when the engine was asked, for who looks at the manifest's health; '' for nothing."""
     submissions.note_error(tx, submission_id, code, sanitize(message))
+
+
+def note_parking(tx: Tx, submission_id: str, parked_for: str) -> None:
+    """What the engine says that a job waits for; '' for nothing."""
+    submissions.note_parking(tx, submission_id, parked_for)
 
 
 def mark_processing(tx: Tx, submission_id: str) -> int:

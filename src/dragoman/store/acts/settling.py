@@ -109,6 +109,7 @@ def settle_event(tx: Tx, event: JobEvent) -> Settlement:
     live = [
         item for item in items if _is_current(current.get(links[item.ref].intent_id), links[item.ref], event)
     ]
+    live = [_fitting(item, links[item.ref], current) for item in live]
     texts.replace_results(tx, [row for item in live for row in _result_rows(item, links[item.ref], current)])
     submissions.settle_links(tx, submission.id, [item.ref for item in items])
     ended = _end_intents(tx, event, live, links, current)
@@ -138,6 +139,14 @@ def _is_current(row: Row | None, link: Row, event: JobEvent) -> bool:
         and row.state in INTENT.groups["LINKED"]
         and event.event_sequence > row.last_event_sequence
     )
+
+
+def _fitting(item: ItemResult, link: Row, current: dict[str, Row]) -> ItemResult:
+    """The item, failed where it answers a field that nobody asked for: nothing of it can be believed."""
+    asked: dict[str, object] = json.loads(current[link.intent_id].key_map or "{}")
+    if all(field.wire_key in asked for field in item.fields):
+        return item
+    return ItemResult(item.ref, "failed", "internal_error", ())
 
 
 def _result_rows(item: ItemResult, link: Row, current: dict[str, Row]) -> list[dict[str, object]]:
@@ -207,6 +216,8 @@ def _ends(
     for row in ended:
         tally, item = tallies[row.id], failed.get(row.id)
         code = (item.code if item else "") or bad.get(row.id, "")
-        number = tally["fields_failed"]
+        number, missing = tally["fields_failed"], len(json.loads(row.key_map or "{}")) - tally["fields_total"]
         message = f"{number} of {tally['fields_total']} fields failed" if number else event.message
+        if not code and missing > 0:
+            code, message = "internal_error", f"the engine left out {missing} fields"
         yield row, code, message, tally

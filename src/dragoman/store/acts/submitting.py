@@ -70,18 +70,22 @@ def persist_submissions(
     drafts: Sequence[SubmissionDraft],
     owner: str,
     sender: Sender,
+    spoilt: Sequence[str] = (),
 ) -> list[tuple[SendTicket, Outgoing]]:
     """Freeze drafts, link their intents, begin their sending, and give the shard back.
 
     `moved` are intents whose source changed since preparation: they go back to pending, and no attempt is
-    spent. Raises `LeaseLost` under a stale fence, or when one linked intent has moved on: then nothing is
-    written.
+    spent. `spoilt` are those whose envelope is not what was written: they fail. Raises `LeaseLost` under a
+    stale fence, or when one linked intent has moved on: then nothing is written.
     """
     claims.hold_shard(tx, work.manifest_id, work.shard, work.fence)
     if manifests.is_paused(tx, work.manifest_id):
         raise LeaseLost(f"manifest {work.manifest_id} is paused")
     gone = [intent for intent in work.intents if intent.id in set(moved)]
     moving.move(tx, gone, "source_moved", prepared=None, key_map=None, next_attempt_at=tx.now)
+    for intent in work.intents:
+        if intent.id in spoilt:
+            moving.refuse(tx, intent, "internal_error", "what was prepared is not what stands in its place")
     begun = [_persist(tx, work, draft, owner, sender) for draft in drafts]
     shards.recount(tx, work.manifest_id, [work.shard])
     claims.release_shard(tx, work.manifest_id, work.shard, work.fence)

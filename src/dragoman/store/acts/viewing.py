@@ -172,6 +172,11 @@ def parked_jobs(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
     )
 
 
+def parked_submissions(tx: Tx, manifest_id: str) -> dict[str, str]:
+    """Submission → what it waits for: a secret here, or what a far engine says of its job."""
+    return submissions.parked(tx, manifest_id)
+
+
 def active_manifests(tx: Tx, scope: Scope, limit: int) -> list[str]:
     """The ids of the newest manifests that have not ended."""
     return [row.id for row in manifests.recent(tx, scope, limit, active_only=True)]

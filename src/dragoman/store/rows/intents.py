@@ -54,6 +54,12 @@ def last_ordinal(tx: Tx, manifest_id: str) -> int:
     return -1 if found is None else int(found)
 
 
+def ordinals(tx: Tx, manifest_id: str, among: Sequence[int]) -> set[int]:
+    """Which of these ordinals have an intent."""
+    mine = (_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.ordinal.in_(list(among)))
+    return {row.ordinal for row in tx.all(sa.select(_INTENTS.c.ordinal).where(*mine))}
+
+
 def insert_pairs(tx: Tx, manifest: Row, pairs: Sequence[tuple[int, str, str]]) -> None:
     """Make the intents of these pairs. One whose pair another open intent holds waits for it, parked.
 

@@ -143,6 +143,7 @@ def accept(tx: Tx, submission_id: str, fence: int, remote_job_id: str) -> bool:
         fence,
         "accepted",
         remote_job_id=remote_job_id,
+        parked_for="",
         body=None,
         payload_purged_at=tx.now,
         accepted_at=tx.now,
@@ -224,6 +225,22 @@ def come_first(tx: Tx, ids: Sequence[str]) -> None:
     """Let these be due for inquiry now."""
     waiting = (_SUBMISSIONS.c.id.in_(list(ids)), _SUBMISSIONS.c.reconcile_at.is_not(None))
     tx.touched(sa.update(_SUBMISSIONS).where(*waiting).values(reconcile_at=tx.now))
+
+
+def note_parking(tx: Tx, submission_id: str, parked_for: str) -> None:
+    """Write down what the engine's job waits for, where that is news."""
+    other = (_SUBMISSIONS.c.id == submission_id, _SUBMISSIONS.c.parked_for != parked_for)
+    tx.touched(sa.update(_SUBMISSIONS).where(*other).values(parked_for=parked_for, updated_at=tx.now))
+
+
+def parked(tx: Tx, manifest_id: str) -> dict[str, str]:
+    """Submission → what it waits for, of a manifest's open submissions that wait for something."""
+    waiting = sa.select(_SUBMISSIONS.c.id, _SUBMISSIONS.c.parked_for).where(
+        _SUBMISSIONS.c.manifest_id == manifest_id,
+        _SUBMISSIONS.c.parked_for != "",
+        _SUBMISSIONS.c.settled_at.is_(None),
+    )
+    return {row.id: row.parked_for for row in tx.all(waiting)}
 
 
 def note_error(tx: Tx, submission_id: str, code: str, message: str) -> None:

@@ -14,7 +14,13 @@ import typer
 
 from dragoman import __version__
 from dragoman.kernel.errors import DragomanError
-from dragoman.surfaces.cli import library_commands, outbox_commands, process_commands, translate_commands
+from dragoman.surfaces.cli import (
+    job_commands,
+    library_commands,
+    outbox_commands,
+    process_commands,
+    translate_commands,
+)
 from dragoman.surfaces.cli.report import COULD_NOT_RUN, INTERRUPTED
 from dragoman.surfaces.cli.typed import split
 
@@ -46,6 +52,7 @@ def build_cli(build_server: Build) -> typer.Typer:
     process_commands.add_processes(cli, run, build_server)
     library_commands.add_library(cli, run)
     outbox_commands.add(cli, run)
+    job_commands.add(cli, run)
     _add_upkeep(cli)
     return cli
 

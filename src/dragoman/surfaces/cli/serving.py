@@ -198,20 +198,27 @@ async def _engine_findings(services: Services) -> list[dict[str, str]]:
 
 
 async def doctor(settings: Settings, as_json: bool) -> int:
-    """What is wrong, each with what to do; exit code 3 when something is."""
+    """What is wrong, each with what to do, and how things stand; exit code 3 when something is wrong."""
+    stands: dict[str, Any] = {}
     try:
         async with opened(settings, roles=()) as services:
             findings = await services.database.read(examining.findings)
             findings += await _queue_findings(services) + await _engine_findings(services)
-            due = await retention_due(services)
+            due, stands = await retention_due(services), await services.meter.look()
     except StoreError as error:
         findings, due = [{"problem": error.message, "remedy": error.remedy}], {}
     if as_json:
-        print(json.dumps({"findings": findings, "retention": due}, ensure_ascii=False))
-    else:
-        if due.get("manifests"):
-            print(f"retention: {due['manifests']} manifests are past their time and will be removed")
-        for finding in findings:
-            print(f"{finding['problem']}\n  {finding['remedy']}")
-        print("nothing is wrong" if not findings else f"{len(findings)} findings")
+        told = {"findings": findings, "retention": due, "stands": stands}
+        print(json.dumps(told, ensure_ascii=False))
+        return FAILED if findings else 0
+    for name in ("workers", "manifests", "jobs", "outbox", "oldest_due_seconds"):
+        counted = {key: number for key, number in stands.get(name, {}).items() if number}
+        if counted:
+            shown = ", ".join(f"{number} {key}" for key, number in counted.items())
+            print(f"{name.replace('_', ' ')}: {shown}")
+    if due.get("manifests"):
+        print(f"retention: {due['manifests']} manifests are past their time and will be removed")
+    for finding in findings:
+        print(f"{finding['problem']}\n  {finding['remedy']}")
+    print("nothing is wrong" if not findings else f"{len(findings)} findings")
     return FAILED if findings else 0

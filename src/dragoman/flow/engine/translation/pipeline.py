@@ -32,6 +32,7 @@ from dragoman.kernel.limits import (
     JOB_LEASE_SECONDS,
     JOB_STARTS_MAX,
     RETRY_FIRST_SECONDS,
+    UNRECORDED_FIELDS_MAX,
 )
 from dragoman.kernel.offload import InlineOffload, Offload
 from dragoman.ledger.acting import Ledger
@@ -148,7 +149,8 @@ class Translation:
 
     async def _translate(self, work: JobWork, fields: Sequence[Field]) -> None:
         texts_max = work.provider.texts_max if isinstance(work.provider, BoundedTexts) else sys.maxsize
-        groups = prompting.groups(fields, work.job.options.batch_size, texts_max)
+        size = min(work.job.options.batch_size, UNRECORDED_FIELDS_MAX)  # a call is recorded as one
+        groups = prompting.groups(fields, size, texts_max)
         await _together(self._pursue_group(work, group) for group in groups)
 
     async def _pursue_group(self, work: JobWork, group: Sequence[Field]) -> None:
