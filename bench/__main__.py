@@ -5,7 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 
-from bench import admission, catalogues, command_line, fairness, memory, saturation, status, whole_path
+from bench import (
+    admission,
+    catalogues,
+    command_line,
+    exchange,
+    fairness,
+    memory,
+    saturation,
+    status,
+    whole_path,
+)
 from bench.measures import Table, machine, weather
 
 BENCHES: Mapping[str, Callable[[int, float], list[Table]]] = {
@@ -16,6 +26,7 @@ BENCHES: Mapping[str, Callable[[int, float], list[Table]]] = {
     "command_line": command_line.bench,
     "catalogues": catalogues.bench,
     "memory": memory.bench,
+    "exchange": exchange.bench,
     "status": status.bench,
 }
 

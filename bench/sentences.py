@@ -53,7 +53,7 @@ def _of(path: Path) -> Iterator[str]:
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 for part in _END.split(ast.get_docstring(node) or ""):
                     text = " ".join(part.split())
-                    if _SHORTEST <= len(text) <= _LONGEST:
+                    if _SHORTEST <= len(text) <= _LONGEST and text.isprintable():
                         yield text
 
 

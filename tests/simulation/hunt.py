@@ -21,8 +21,8 @@ from tests.simulation.world import Outcome, World
 _MEMORY = Path("/dev/shm")
 """Files of worlds live in memory where the system offers that: nobody cuts the power of a world."""
 
-_BESIDE_THE_VENDOR = ("completion", "withdrawal", "start_call", "settle_call", "record_inquiry", "close_call",
-                      "park_job", "cancel_job", "finish_job")  # fmt: skip
+_BESIDE_THE_VENDOR = ("before completion", "after completion", "withdrawal", "start_call", "settle_call",
+                      "record_inquiry", "close_call", "cancel_job", "put_control")  # fmt: skip
 """Parts of the names of points, where money is in somebody's hands."""
 
 MUTANT_SEEDS_MAX = 100

@@ -116,6 +116,7 @@ GRAM_CHARS_WIDE = 2  # of scripts that write a word in a character or two
 GRAM_WINDOW = 3
 GRAMS_PER_QUERY = 24
 GRAM_BUCKETS = 8_192
+BUCKETS_PER_STATEMENT = 1_024
 GRAM_TEXTS = 256  # texts of a run that are kept for one gram: one that more texts hold tells little
 RUN_TEXTS = 32_768
 POSTINGS_PER_QUERY = 1_500

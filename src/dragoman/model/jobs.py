@@ -18,6 +18,10 @@ SLOW_DOWN = frozenset({"PROVIDER_RATE_LIMITED", "PROVIDER_SPEND_LIMIT"})
 """Codes with which a provider asks to be left alone for a while."""
 PARKINGS = frozenset({"budget", "provider", "unknown"})
 """What a queued job may wait for."""
+ADDRESSED = "@"
+"""Stands in the name of a provider whose address a command line gave: `openai@` and a mark of the address.
+Only a process that was given the same one can ask it.
+"""
 Status = Literal["completed", "failed", "canceled"]
 SPEEDS = ("standard", "batch")
 """How soon answers are wanted: at once, or within a day through the provider's batches at their price."""

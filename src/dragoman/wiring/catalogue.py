@@ -38,8 +38,10 @@ from dragoman.content.formats.xliff2 import Xliff2
 from dragoman.content.formats.yaml_catalogue import YamlCatalogue
 from dragoman.flow.engine.translation.gate import Rates
 from dragoman.kernel.errors import SettingsError
+from dragoman.kernel.identity import sha256
 from dragoman.model import budgets
 from dragoman.model.contracts import Format, Provider
+from dragoman.model.jobs import ADDRESSED
 from dragoman.providers.pseudo import PseudoProvider
 from dragoman.providers.rehearsal import RehearsalProvider
 from dragoman.wiring import language_models, text_engines
@@ -84,16 +86,23 @@ def formats() -> Sequence[Format]:
 
 
 def provider_settings(settings: Settings, base_url: str = "") -> Mapping[str, ProviderSettings]:
-    """All providers by name: those of the settings, and those that need none. `base_url` overrides
-    `openai`'s.
+    """All providers by name: those of the settings, those that need none, and `openai` at `base_url`, under
+    a name of its own.
     """
+    given = language_models.defaults(settings, base_url)["openai"]
     return {
         "pseudo": ProviderSettings(protocol="pseudo"),
         "rehearsal": ProviderSettings(protocol="rehearsal"),
         **text_engines.DEFAULTS,
-        **language_models.defaults(settings, base_url),
+        **language_models.defaults(settings),
         **settings.providers,
+        **({addressed(base_url): given} if base_url else {}),
     }
+
+
+def addressed(base_url: str) -> str:
+    """The name of `openai` at an address that a command line gave; it tells nobody the address."""
+    return f"openai{ADDRESSED}{sha256(base_url.rstrip('/'))[:12]}"
 
 
 def factories(settings: Settings, base_url: str = "") -> Mapping[str, Factory]:

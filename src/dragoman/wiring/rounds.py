@@ -130,6 +130,7 @@ def _engine_loops(services: Services) -> list[Loop]:
         System(),
         settings.job_lease_seconds,
         held_max=settings.jobs_per_process,
+        addressed=services.addressed,
     )
     translation = Translation(
         database,

@@ -80,6 +80,8 @@ class Services:
     jobs: Jobs
     workers: Workers
     meter: Meter
+    addressed: Sequence[str] = ()
+    """Providers whose addresses this process was given by its command line."""
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the process is to stop: whoever answers for long ends its answer."""
@@ -174,6 +176,7 @@ def assemble(
         controls=controls,
         jobs=jobs,
         workers=workers,
+        addressed=[catalogue.addressed(base_url)] if base_url else [],
         meter=Meter(database, clock),
         closers=[queue.close, completion.close, http.close, engine.close, target.close],
     )

@@ -20,6 +20,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from dragoman.kernel import limits
 from dragoman.kernel.errors import SettingsError
+from dragoman.model.jobs import ADDRESSED
 
 FILE = "dragoman.toml"
 STATE_FOLDER = ".dragoman"
@@ -325,6 +326,9 @@ def _refuse_unsafe(settings: Settings) -> None:
         )
     _refuse_unclear_queue(settings)
     _refuse_plain_engine(settings.engine)
+    for name in settings.providers:
+        if ADDRESSED in name:
+            raise SettingsError(f"setting providers.{name}: a provider's name holds no {ADDRESSED}")
     for name, project in settings.projects.items():
         _refuse_source(f"setting projects.{name}", project)
     for network in settings.callback_networks:

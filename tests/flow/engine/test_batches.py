@@ -134,6 +134,20 @@ async def test_an_expired_batch_is_sent_again_and_nothing_of_it_is_paid(
         assert len(await here.rows("ai_usage")) == 1
 
 
+async def test_a_job_that_fails_has_what_is_paid_for_first(database_url: str) -> None:
+    """The key is refused while a batch is under way: the job ends when that has, with its texts and price."""
+    denied: Act = {"act": "status", "status": 401, "body": {"error": {"message": "wrong key"}}}
+    async with engine(database_url, "openai", "translate", denied) as (here, server):
+        options = {**BATCH, "batch_size": 1, "concurrency": 1}
+        accepted = await here.accept({"a": {"t": "Hello", "u": "World"}}, options=options)
+        assert await Process(here).drain() == ["parked"]
+        assert await ended(here, server) == ["completed"]
+        assert await here.texts(accepted.job_id) == {"t": "fr Hello"}
+        assert (await here.failures(accepted.job_id))["u"]["code"] == "provider_rejected"
+        assert (await here.view(accepted.job_id))["usage"]["at_risk"]["tokens"] == 0
+        assert (len(server.calls), len(await here.rows("ai_usage"))) == (2, 1)
+
+
 async def test_no_money_left_is_heard_from_within_a_batch(database_url: str) -> None:
     """The account is left alone, as after a plain call, and whoever is next in line goes on."""
     code = {"message": "no", "code": "insufficient_quota"}

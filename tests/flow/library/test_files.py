@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from dragoman.content import sameness
+from dragoman.content.exchange import csv_rows
 from dragoman.content.exchange.tmx import TmxUnit, write_tmx
 from dragoman.flow.library.glossaries import Glossaries
 from dragoman.flow.library.memories import Memories
@@ -98,6 +99,35 @@ async def test_what_fails_a_check_is_left_out_and_the_last_of_two_stays(database
         assert tally == Tally(read=4, kept=1, refused=1, passed_over=2)
         [row] = await database.read(_rows, tables.memory)
         assert row.text == "Ouvrir"
+
+
+@pytest.mark.parametrize("kind", ["tmx", "csv"])
+async def test_files_are_worked_page_by_page_and_tell_how_far_they_are(sqlite_url: str, kind: str) -> None:
+    """Law 12: of a file no more is read than the page needs that is being taken in, and what is given out is
+    written before the next page is looked up."""
+    pages, ahead, words = 4, 65_536, "many words that follow upon each other " * 3
+    units = [
+        TmxUnit(f"Text number {n} of {words}", f"Texte numéro {n} of {words}", "en", "fr")
+        for n in range(pages * MEMORY_PAGE)
+    ]
+    file, told = io.BytesIO(), list[tuple[int, int]]()
+    if kind == "tmx":
+        write_tmx(file, units, "en")
+    else:
+        file.writelines([b"source,target\n", *map(csv_rows.unit_row, units)])
+    size = file.tell()
+    file.seek(0)
+    async with opened(sqlite_url) as database:
+        memories = Memories(database, InlineOffload())
+        await memories.take_in(HOME, PLACE, file, kind, lambda count: told.append((count, file.tell())))
+        assert [count for count, _ in told] == [MEMORY_PAGE * page for page in range(1, pages + 1)]
+        assert all(at <= size * count / len(units) + ahead for count, at in told)
+        assert size / pages > ahead
+        told.clear()
+        out = io.BytesIO()
+        await memories.give_out(HOME, PLACE, out, kind, lambda count: told.append((count, out.tell())))
+        assert [count for count, _ in told] == [MEMORY_PAGE * page for page in range(1, pages + 1)]
+        assert all(at > out.tell() * count / len(units) - ahead for count, at in told)
 
 
 async def test_a_file_that_is_none_is_refused_with_its_line(database_url: str) -> None:

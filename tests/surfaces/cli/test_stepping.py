@@ -7,6 +7,7 @@ import time
 import urllib.request
 from typing import Any
 
+from dragoman.kernel.limits import RECONCILE_POLL_SECONDS
 from dragoman.kernel.signing import sign
 from tests.surfaces.cli.desk import Desk
 from tests.surfaces.cli.test_draining import MANIFESTS
@@ -65,3 +66,21 @@ def test_every_state_can_be_looked_at_between_two_steps(desk: Desk) -> None:
         assert ask(f"{url}{MANIFESTS}", token, asked)["manifest_id"] == manifest_id
         assert desk.run("run").code == 0
         assert counts(url, token, manifest_id) == {"total": 3, "completed": 3}
+
+
+def test_a_run_asks_about_what_no_event_told(desk: Desk) -> None:
+    """[M-267] in the same run as all other work; standing workers ask every ten seconds."""
+    desk.write("a.json", {"hello": "Hello"})
+    token = str(desk.run("tokens", "create", "ada").object["token"])
+    assert desk.run("run", "--time-budget", "5").code == 0
+    with listening(desk, "api") as (url, _):
+        manifest_id = str(ask(f"{url}{MANIFESTS}", token, {"request_id": "r", "pairs": PAIRS})["manifest_id"])
+        desk.run("run", "--role", "site")
+        desk.execute("UPDATE jobs SET callback_url = ''")
+        desk.run("run", "--role", "engine")
+        desk.run("run", "--role", "site")
+        assert counts(url, token, manifest_id) == {"total": 3, "queued": 3}
+        desk.execute("UPDATE submissions SET reconcile_at = 1")
+        desk.run("run", "--role", "site")
+        assert counts(url, token, manifest_id) == {"total": 3, "completed": 3}
+    assert RECONCILE_POLL_SECONDS <= 300

@@ -15,7 +15,7 @@ from dragoman.kernel.limits import CALLBACK_SECRET_BYTES_MAX, CALLBACK_SECRET_BY
 from dragoman.kernel.offload import Offload
 from dragoman.kernel.sealing import Sealer
 from dragoman.model.contracts import Providers, Queue
-from dragoman.model.jobs import Accepted, Capacity, NewField, NewJob, Submission
+from dragoman.model.jobs import ADDRESSED, Accepted, Capacity, JobOptions, NewField, NewJob, Submission
 from dragoman.store.acts import accepting
 from dragoman.store.database import Database
 
@@ -69,7 +69,7 @@ class Acceptance:
         capacity = self._local_capacity if local else self.capacity
         submission, fields, digest = await self._offload.call(_read, body, capacity, local)
         options = submission.options
-        provider = self._providers.resolve(options.provider, options.model, options.speed)
+        model = self._model(options, local)
         job_id = self._chance.new_id()
         project = project or submission.project or DEFAULT_PROJECT
         new = NewJob(
@@ -80,13 +80,24 @@ class Acceptance:
             fingerprint=fingerprint([principal, workspace, project, digest]),
             submission=submission,
             fields=fields,
-            model=provider.model,
+            model=model,
             callback_secret=self._kept_secret(job_id, submission, secret, local),
         )
         accepted = await self._database.run(accepting.accept_submission, new)
         if accepted.created:
             await self._wake(accepted)
         return accepted
+
+    def _model(self, options: JobOptions, local: bool) -> str:
+        """The model that will be asked. A provider whose address another process of this site was given is
+        known there alone: its job waits for that process.
+        """
+        try:
+            return self._providers.resolve(options.provider, options.model, options.speed).model
+        except CallerError as error:
+            if local and error.code == "provider_unknown" and ADDRESSED in options.provider:
+                return options.model
+            raise
 
     def _kept_secret(self, job_id: str, submission: Submission, secret: str | None, local: bool) -> str:
         if local:

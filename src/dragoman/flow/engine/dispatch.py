@@ -10,7 +10,7 @@ more.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import DragomanError, StoreError
@@ -37,6 +37,7 @@ class Dispatch:
         system: System,
         lease_seconds: float = JOB_LEASE_SECONDS,
         held_max: int = JOBS_PER_PROCESS,
+        addressed: Sequence[str] = (),
     ) -> None:
         self._database = database
         self._queue = queue
@@ -44,6 +45,7 @@ class Dispatch:
         self._system = system
         self._lease_seconds = lease_seconds
         self._held_max = held_max
+        self._addressed = addressed
         self._held: dict[str, list[tuple[_Act, _Act]]] = {}
         """Job id → ack and nack of each of its messages kept here."""
         self._room = asyncio.Event()
@@ -54,7 +56,9 @@ class Dispatch:
 
     async def take(self) -> Claimed | None:
         """Lease the next job, round the workspaces that have work; None where nothing is due."""
-        claimed = await self._database.run(claiming.claim_job, self._system, self._owner, self._lease_seconds)
+        claimed = await self._database.run(
+            claiming.claim_job, self._system, self._owner, self._lease_seconds, self._addressed
+        )
         if claimed is not None:
             self._worked.add(claimed.job_id)
         return claimed

@@ -58,13 +58,17 @@ class Memories:
         if read is None:
             raise _no_format(kind)
         units = read(stream, place.source_locale, place.target_locale)
-        total = Tally()
+        total, unindexed = Tally(), 0
         while True:
             page, tally = await self._offload.call(_checked_page, units)
             if not tally.read:
                 break
             new = await self._database.run(remembering.take_in, scope, place, page) if page else 0
             total = total.plus(tally).plus(Tally(kept=new, known=len(page) - new))
+            unindexed += len(page)
+            if unindexed >= INDEX_PAGE:  # on the way, so that what is shown never stands still for long
+                await self._index_page(scope, place.shelf)
+                unindexed -= INDEX_PAGE
             progress(total.read)
         await self.index(scope, place.shelf)
         return total
@@ -96,12 +100,8 @@ class Memories:
 
     async def index(self, scope: Workspace, shelf: Shelf) -> None:
         """Let searches find everything that is remembered."""
-        fresh = True
-        while fresh:
-            texts = await self._database.read(remembering.unindexed, scope, shelf, INDEX_PAGE)
-            segments = await self._offload.call(likeness.segments, texts)
-            await self._database.run(remembering.index_texts, scope, shelf, segments)
-            fresh = len(texts) == INDEX_PAGE
+        while await self._index_page(scope, shelf):
+            pass
 
     async def search(self, scope: Workspace, place: Place, text: str, count: int) -> list[Found]:
         """The translations of this text and of texts like it, best first."""
@@ -123,6 +123,14 @@ class Memories:
     async def stats(self, scope: Workspace, project: str) -> dict[str, list[dict[str, object]]]:
         """How much a project remembers, by locale pair and origin, and how many terms it has."""
         return await self._database.read(remembering.stats, scope, project)
+
+    async def _index_page(self, scope: Workspace, shelf: Shelf) -> bool:
+        """Whether there may be more."""
+        texts = await self._database.read(remembering.unindexed, scope, shelf, INDEX_PAGE)
+        if texts:
+            segments = await self._offload.call(likeness.segments, texts)
+            await self._database.run(remembering.index_texts, scope, shelf, segments)
+        return len(texts) == INDEX_PAGE
 
 
 def _no_format(kind: str) -> CallerError:

@@ -11,20 +11,27 @@ from dragoman.store.rows import jobs, lanes
 from dragoman.store.transaction import Tx
 
 
-def claim_job(tx: Tx, _system: System, owner: str, lease_seconds: float) -> Claimed | None:
-    """Lease a job of the workspace whose turn it is, and move its turn on; None where nothing is due.
+def claim_job(
+    tx: Tx, _system: System, owner: str, lease_seconds: float, addressed: Sequence[str] = ()
+) -> Claimed | None:
+    """Lease a job of the workspace whose turn it is, and move its turn on; None where nothing is due here.
+
+    `addressed` names the providers whose addresses this process was given by its command line.
 
     A lane without work that is due goes to rest until it has some. Each claim of a job whose worker vanished
     counts as a start; a job that has used them up is `exhausted`, and must end.
     """
     ready = lanes.ready(tx, lanes.ENGINE, LANES_PER_CLAIM)
     for lane in ready:
-        job = jobs.claim(tx, lane.workspace, owner, lease_seconds)
+        job = jobs.claim(tx, lane.workspace, owner, lease_seconds, addressed)
         if job is not None:
             lanes.serve(tx, lane)
             return Claimed(job.id, job.workspace, job.fence, job.starts >= JOB_STARTS_MAX)
         lanes.lock(tx, lane)
-        lanes.rest(tx, lane, jobs.next_due(tx, lane.workspace))
+        due_at = jobs.next_due(tx, lane.workspace)
+        lanes.rest(tx, lane, due_at)
+        if due_at is not None and due_at <= tx.now and jobs.left_to_others(tx, lane.workspace, addressed):
+            lanes.serve(tx, lane)  # its turn is over here, or it would stand before all others for ever
     return None
 
 

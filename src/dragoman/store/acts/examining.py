@@ -9,7 +9,7 @@ from dragoman.kernel.errors import CODES
 from dragoman.kernel.limits import PAUSES_TOLD, PROVIDER_ANSWER_BYTES_MAX
 from dragoman.machines.tables import JOB, MANIFEST
 from dragoman.store.acts import readiness
-from dragoman.store.rows import budgets, field_sums, shards
+from dragoman.store.rows import budgets, field_sums, jobs, shards
 from dragoman.store.schema import engine, site
 from dragoman.store.transaction import Tx
 
@@ -30,7 +30,8 @@ def findings(tx: Tx) -> list[dict[str, str]]:
     found = [{"problem": text, "remedy": _REMEDIES[name]} for name, text in problems.items()]
     if "schema_unavailable" in problems:
         return found
-    return [*found, *_books(tx), *_counters(tx), *_held(tx), *_waiting(tx), *_unheard(tx), *_packet(tx)]
+    found += [*_books(tx), *_counters(tx), *_held(tx), *_unclaimable(tx)]
+    return [*found, *_waiting(tx), *_unheard(tx), *_packet(tx)]
 
 
 def _work_is_open(tx: Tx) -> bool:
@@ -61,6 +62,16 @@ def _counters(tx: Tx) -> list[dict[str, str]]:
         {"problem": f"the counters of manifest {row.id} differ from its intents", "remedy": "Report it."}
         for row in manifests
         if not (shards.agree(tx, row.id) and field_sums.agree(tx, row.id))
+    ]
+
+
+def _unclaimable(tx: Tx) -> list[dict[str, str]]:
+    return [
+        {
+            "problem": f"{number} jobs wait for provider {name}, whose address only its command line had",
+            "remedy": "Run the same command again with the same --base-url, or cancel them.",
+        }
+        for name, number in sorted(jobs.unclaimable(tx, ()).items())
     ]
 
 

@@ -14,6 +14,7 @@ from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.limits import JOB_DEADLINE_SECONDS, QUEUE_LOST_SECONDS
 from dragoman.machines.tables import JOB
+from dragoman.model.jobs import ADDRESSED
 from dragoman.model.scopes import Scope, Workspace
 from dragoman.store import leases
 from dragoman.store.schema import engine as tables
@@ -138,16 +139,45 @@ def recount(tx: Tx, job_id: str) -> None:
     )
 
 
-def claim(tx: Tx, workspace: str, owner: str, lease_seconds: float) -> Row | None:
-    """Lease one job of a workspace: one whose worker is gone, else the one that has been due longest."""
+def claim(
+    tx: Tx, workspace: str, owner: str, lease_seconds: float, addressed: Sequence[str] = ()
+) -> Row | None:
+    """Lease one job of a workspace: one whose worker is gone, else the one that has been due longest.
+
+    A job whose provider's address only a command line knows is left to who was given it (`addressed`), but
+    for one past its time, which anybody ends.
+    """
+    mine = _mine(tx, addressed)
     stale = tx.scalar(_NEXT_STALE, {"ws": workspace})
     if stale is not None and stale <= tx.now:
         again = {"starts": _JOBS.c.starts + 1}
-        claimed = _claim(tx, workspace, _JOBS.c.state == _WORKED, owner, lease_seconds, again)
+        gone = sa.and_(_JOBS.c.state == _WORKED, mine)
+        claimed = _claim(tx, workspace, gone, owner, lease_seconds, again)
         if claimed is not None:
             return claimed
-    due = sa.and_(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now)
+    due = sa.and_(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now, mine)
     return _claim(tx, workspace, due, owner, lease_seconds, {"parked_for": ""})
+
+
+def _mine(tx: Tx, addressed: Sequence[str]) -> sa.ColumnElement[bool]:
+    return sa.or_(
+        _JOBS.c.provider.not_like(f"%{ADDRESSED}%"),
+        _JOBS.c.deadline_at <= tx.now,
+        *(_JOBS.c.provider == name for name in addressed),
+    )
+
+
+def left_to_others(tx: Tx, workspace: str, addressed: Sequence[str]) -> bool:
+    """Whether jobs of a workspace are due that only another process can work."""
+    due = sa.and_(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now, ~_mine(tx, addressed))
+    return tx.first(sa.select(_JOBS.c.id).where(_JOBS.c.workspace == workspace, due).limit(1)) is not None
+
+
+def unclaimable(tx: Tx, addressed: Sequence[str]) -> dict[str, int]:
+    """Provider → how many jobs are due for it that only a process with its address can work."""
+    due = sa.and_(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now, ~_mine(tx, addressed))
+    counted = sa.select(_JOBS.c.provider, sa.func.count().label("number")).where(due)
+    return {row.provider: row.number for row in tx.all(counted.group_by(_JOBS.c.provider))}
 
 
 def _claim(

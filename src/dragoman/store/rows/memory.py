@@ -25,7 +25,7 @@ _EXACT = sa.select(
     _MEMORY.c.source_hash,
     _MEMORY.c.context_hash,
     _MEMORY.c.text,
-    sa.type_coerce(_MEMORY.c.plural, sa.SmallInteger).label("plural"),  # as it is: this runs often
+    _MEMORY.c.plural,
     _MEMORY.c.origin,
     _MEMORY.c.basis,
 ).where(_HERE, _MEMORY.c.source_hash.in_(sa.bindparam("hashes", expanding=True)))
@@ -78,7 +78,7 @@ _TRIED = (
 def exact(tx: Tx, workspace: str, place: Place, source_hashes: Sequence[str]) -> dict[str, list[Known]]:
     """Source hash → what is remembered of it, in whatever context, for one page of hashes."""
     found: dict[str, list[Known]] = {}
-    rows = tx.all(_EXACT, {**_at(workspace, place), "hashes": source_hashes})
+    rows = tx.tuples(_EXACT, {**_at(workspace, place), "hashes": source_hashes})
     for source_hash, context_hash, text, plural, origin, basis in rows:
         known = Known(context_hash, read(text, True) if plural else text, origin, basis)
         if source_hash in found:

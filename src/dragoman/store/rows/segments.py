@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from dragoman.kernel.limits import LIKE_CHARS_MAX, RUN_TEXTS
+from dragoman.kernel.limits import BUCKETS_PER_STATEMENT, LIKE_CHARS_MAX, RUN_TEXTS
 from dragoman.model.memories import Query, Segment, Shelf
 from dragoman.store import postings
 from dragoman.store.schema import engine as tables
@@ -99,18 +99,18 @@ def index(tx: Tx, workspace: str, shelf: Shelf, segments: Sequence[Segment]) -> 
 def _post(tx: Tx, workspace: str, shelf: Shelf, run: int, segments: Sequence[Segment]) -> None:
     """Put texts into the rows of a run."""
     found = postings.spread(segments)
-    if not found:
-        return
-    of_run = {**_at(workspace, shelf), "of_run": run, "buckets": list(found)}
-    there = {row.bucket: row.postings for row in tx.all(_OF_RUN, of_run)}
-    if there:
-        tx.touched(_DROP_OF_RUN, of_run)
-    here = _of(workspace, shelf)
-    rows = [
-        {**here, "bucket": bucket, "run": run, "postings": postings.merged(there.get(bucket, b""), new)}
-        for bucket, new in sorted(found.items())
-    ]
-    tx.insert(_GRAMS, rows)
+    here, listed = _of(workspace, shelf), sorted(found)
+    for start in range(0, len(listed), BUCKETS_PER_STATEMENT):
+        buckets = listed[start : start + BUCKETS_PER_STATEMENT]
+        of_run = {**_at(workspace, shelf), "of_run": run, "buckets": buckets}
+        there = {row.bucket: row.postings for row in tx.all(_OF_RUN, of_run)}
+        if there:
+            tx.touched(_DROP_OF_RUN, of_run)
+        rows = [
+            {**here, "bucket": one, "run": run, "postings": postings.merged(there.get(one, b""), found[one])}
+            for one in buckets
+        ]
+        tx.insert(_GRAMS, rows)
 
 
 def candidates(tx: Tx, workspace: str, shelf: Shelf, queries: Sequence[Query]) -> dict[int, dict[str, str]]:

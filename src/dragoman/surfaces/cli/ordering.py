@@ -95,6 +95,8 @@ def reach(settings: Settings, order: Order) -> Sequence[tuple[str, str]]:
 def _frozen(settings: Settings, asked: Asked, source_locale: str) -> dict[str, Any]:
     """What the manifest freezes, whatever it is of."""
     provider, _, model = (asked.provider or default_provider(settings)).partition(":")
+    if provider == "openai" and asked.base_url and not settings.engine.url:
+        provider = catalogue.addressed(asked.base_url)
     if not (settings.engine.url or asked.frozen):  # a far engine knows its own
         _refuse_provider(settings, provider, asked.base_url)
         _refuse_speed(settings, provider, asked)

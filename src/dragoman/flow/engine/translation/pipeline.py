@@ -183,11 +183,11 @@ class Translation:
             failure, fields = (work.failure or ("",))[0], tuple(work.open.values())
             if await self._fallback.hand_over(claimed, work.job, work.provider, fields, failure):
                 return "parked"
-        if work.failure:
+        settles = work.runs_on and self._database.now() < work.job.deadline_at
+        if work.failure and not settles:
             return await self._finish(claimed, "failed", *work.failure)
         if not work.open:
             return await self._completed(claimed, work)
-        settles = work.runs_on and self._database.now() < work.job.deadline_at
         if work.is_canceled and not settles:
             return await self._finish(claimed, "canceled", "canceled", "the job was canceled")
         reason, due_at = self._parking(work)

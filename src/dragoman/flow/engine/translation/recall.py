@@ -90,19 +90,28 @@ class Recall:
                 return
 
     async def _alike(self, work: JobWork, fields: Sequence[Field]) -> list[Result]:
+        """A text is looked for once, whatever the locales are that it goes into."""
         results: list[Result] = []
-        for locale, page in _pages(fields, FUZZY_PAGE):
-            texts = {field.ordinal: likeness.compared(str(field.value)) for field in page}
-            queries = [_query(ordinal, text) for ordinal, text in texts.items()]
-            scope, place = _at(work, locale)
-            found = await self._database.read(remembering.look_alike, scope, place.shelf, queries)
-            matches = await self._offload.call(_scored, texts, found)
-            hashes = sorted({match.source_hash for some in matches.values() for match in some})
-            if not hashes:
-                continue
-            known = await self._database.read(remembering.recall, scope, place, hashes)
-            for field in page:
-                results += _used(work, field, matches[field.ordinal], known)
+        of_text: dict[str, list[Field]] = {}
+        for field in fields:
+            of_text.setdefault(likeness.compared(str(field.value)), []).append(field)
+        scope, listed = Workspace(work.job.workspace), list(of_text)
+        for start in range(0, len(listed), FUZZY_PAGE):
+            texts = listed[start : start + FUZZY_PAGE]
+            queries = [_query(number, text) for number, text in enumerate(texts)]
+            found = await self._database.read(remembering.look_alike, scope, work.shelf, queries)
+            scored = await self._offload.call(_scored, texts, found)
+            matches = {
+                field.ordinal: some
+                for text, some in zip(texts, scored, strict=True)
+                for field in of_text[text]
+            }
+            asked = [field for text in texts for field in of_text[text] if matches[field.ordinal]]
+            for locale, page in _pages(asked, FUZZY_PAGE):
+                hashes = sorted({match.source_hash for field in page for match in matches[field.ordinal]})
+                known = await self._database.read(remembering.recall, *_at(work, locale), hashes)
+                for field in page:
+                    results += _used(work, field, matches[field.ordinal], known)
         return results
 
 
@@ -110,14 +119,15 @@ def _query(key: int, text: str) -> Query:
     return Query(key, tuple(likeness.asked_grams(text)), *likeness.band(len(text)))
 
 
-def _scored(texts: Mapping[int, str], found: Mapping[int, Mapping[str, str]]) -> dict[int, list[_Match]]:
-    return {
-        key: [
-            _Match(alike.key, found[key][alike.key], alike.score)
-            for alike in likeness.closest(text, found[key], 2 * FUZZY_SHOWN, FUZZY_SCORE_MIN)
+def _scored(texts: Sequence[str], found: Mapping[int, Mapping[str, str]]) -> list[list[_Match]]:
+    """What is like each of these texts, best first."""
+    return [
+        [
+            _Match(alike.key, found[number][alike.key], alike.score)
+            for alike in likeness.closest(text, found[number], 2 * FUZZY_SHOWN, FUZZY_SCORE_MIN)
         ]
-        for key, text in texts.items()
-    }
+        for number, text in enumerate(texts)
+    ]
 
 
 def _used(
