@@ -73,6 +73,8 @@ class Publishable:
     locale: str
     results: tuple[Result, ...]
     records: Mapping[str, Record]
+    selection: str = ""
+    """What selected its fields when it was prepared."""
 
 
 @dataclass(frozen=True, slots=True)

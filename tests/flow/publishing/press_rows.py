@@ -188,3 +188,9 @@ def end_leases(tx: Tx) -> None:
     for table in (tables.publication_commands, tables.publication_requests):
         held = table.c.lease_expires_at.is_not(None)
         tx.touched(sa.update(table).where(held).values(lease_expires_at=tx.now - 1))
+
+
+def select_otherwise(tx: Tx, intent_id: str) -> None:
+    """As if its fields had been selected by another rule when it was prepared."""
+    table = site_tables.intents
+    tx.touched(sa.update(table).where(table.c.id == intent_id).values(selection_fingerprint="f" * 64))

@@ -105,3 +105,8 @@ def age_lease(tx: Tx, manifest_id: str, age_seconds: int) -> None:
     mine = tables.manifests.c.id == manifest_id
     earlier = tables.manifests.c.lease_expires_at - age_seconds * 1_000_000
     tx.touched(sa.update(tables.manifests).where(mine).values(lease_expires_at=earlier))
+
+
+def intents_of(tx: Tx, manifest_id: str) -> list[Row]:
+    """All intents of a manifest."""
+    return tx.all(sa.select(tables.intents).where(tables.intents.c.manifest_id == manifest_id))

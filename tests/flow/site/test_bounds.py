@@ -74,6 +74,24 @@ def test_no_step_takes_more_than_its_share(
     assert taken["submitted"] == [4, 4]
 
 
+def test_great_documents_make_no_fifth_submission_in_a_step(sqlite_url: str) -> None:
+    """[M-340] two of these fill a body: of what was claimed for four, the rest stays due."""
+    documents = {f"{number:02}.json": catalogue(text="word " * 300) for number in range(30)}
+
+    async def play() -> None:
+        async with stage(
+            sqlite_url, documents, capacity=Capacity(items_max=20, body_bytes_max=8_000)
+        ) as site:
+            manifest = (await site.admit([(name, "de") for name in documents])).manifest_id
+            await site.enumeration.step()
+            await site.preparing.step()
+            assert await site.submitting.step() == len(site.engine.bodies) == 4
+            await site.step_all()
+            assert await site.counts(manifest) == {"queued": 30}
+
+    asyncio.run(play())
+
+
 def test_a_step_begins_nothing_after_its_seconds(sqlite_url: str) -> None:
     """[M-062, M-340] each look at the clock is ten seconds later: the third document stays due."""
     documents = {f"{number}.json": catalogue(text=f"Text {number}") for number in range(9)}

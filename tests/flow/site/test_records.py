@@ -6,9 +6,10 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
-from dragoman.kernel.errors import SourceError
+from dragoman.kernel.errors import CallerError, SourceError
 from dragoman.store.acts import expanding, preparing
 from dragoman.store.schema import effects
 from dragoman.store.schema import site as tables
@@ -215,3 +216,31 @@ def pairs_of(tx: Tx, manifest_id: str) -> list[tuple[str, int, str, str]]:
     table = tables.intents
     mine = sa.select(table).where(table.c.manifest_id == manifest_id).order_by(table.c.ordinal)
     return [(row.id, row.ordinal, row.document, row.locale) for row in tx.all(mine)]
+
+
+def ids_of(tx: Tx, manifest_id: str) -> list[str]:
+    """Every intent of a manifest."""
+    return [row.id for row in tx.all(sa.select(tables.intents.c.id))]
+
+
+def test_a_retry_takes_nothing_that_is_done_left_out_or_hopeless(sqlite_url: str) -> None:
+    """[M-137] completed, skipped, and failed beyond mending: neither by name nor with all others."""
+
+    async def play() -> None:
+        documents = {name: catalogue(hello="Hello") for name in ("a.json", "c.json")}
+        async with stage(sqlite_url, documents) as site:
+            site.source.targets["c.json", "de"] = catalogue(hello="Hallo")
+            manifest = (
+                await site.admit([(name, "de") for name in ("a.json", "b.json", "c.json")])
+            ).manifest_id
+            await site.step_all()
+            [body] = site.engine.submissions()
+            await site.deliver(event(body, "job-1"))
+            ended = {"completed": 1, "failed": 1, "skipped": 1}
+            assert await site.counts(manifest) == ended
+            for named in (None, *([intent] for intent in await site.database.read(ids_of, manifest))):
+                with pytest.raises(CallerError, match="can be retried"):
+                    await site.steering.retry("default", manifest, "mia", named)
+            assert await site.counts(manifest) == ended
+
+    asyncio.run(play())

@@ -96,6 +96,7 @@ def publishable(tx: Tx, work: PlanningWork) -> list[Publishable]:
             locale=row.locale,
             results=tuple(found[row.id]),
             records=records.get((row.document, row.locale), {}),
+            selection=row.selection_fingerprint or "",
         )
         for row in rows
         if found[row.id]
