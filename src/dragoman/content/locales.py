@@ -94,6 +94,7 @@ def equivalent(one: str, other: str) -> bool:
     return _full(one) == _full(other)
 
 
+@lru_cache(maxsize=8192)
 def spelled_locale(name: str) -> str:
     """The tag that a file's or folder's name spells, empty where it spells none.
 

@@ -44,6 +44,8 @@ LOCK_PAIRS_PER_STEP = 100
 FILES_PAGE = 1_000
 STEP_SECONDS = 25
 ACTIVATE_PER_TRANSACTION = 100
+RETRY_PER_TRANSACTION = 500
+CANCEL_INTENTS = 500  # of one shard, ended in one transaction
 SHARD_LEASE_SECONDS = 120
 SUBMISSION_LEASE_SECONDS = 120
 
@@ -231,6 +233,7 @@ PUBLISH_LEASE_SECONDS_BOUNDS = (10, 3600)
 DELIVERIES_WITHOUT_PROGRESS_MAX = 5
 PLAN_INTENTS_MAX = 200  # intents of one request, steps of one plan
 PUBLISH_STEP_SECONDS = 30
+PUBLISH_LOOK_STEPS = 20  # whose texts are read at once
 
 # requests
 SMALL_BODY_BYTES_MAX = 64 * 1024  # of every request that carries no texts and no pairs

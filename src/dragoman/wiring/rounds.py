@@ -111,6 +111,7 @@ def _site_loops(services: Services) -> list[Loop]:
         Loop("converge", services.convergence.step),
         Loop("steer", services.steering.telling_step),
         Loop("free_pairs", services.steering.free_pairs_step),
+        Loop("retry", services.steering.retrying_step),
     ]
 
 

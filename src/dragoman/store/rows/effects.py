@@ -27,6 +27,11 @@ _OF_KEY = sa.select(_EFFECTS).where(
     _EFFECTS.c.family == sa.bindparam("family_name"),
     _EFFECTS.c.effect_key == sa.bindparam("key"),
 )
+_KNOWN = sa.select(_EFFECTS.c.effect_key).where(
+    _EFFECTS.c.workspace == sa.bindparam("ws"),
+    _EFFECTS.c.family == sa.bindparam("family_name"),
+    _EFFECTS.c.effect_key.in_(sa.bindparam("keys", expanding=True)),
+)
 _START = (
     sa.update(_EFFECTS)
     .where(
@@ -111,6 +116,12 @@ def ensure(tx: Tx, identity: EffectIdentity, owned: bool = True) -> Row:
 def of_key(tx: Tx, workspace: str, family: str, key: str) -> Row | None:
     """The effect of a key, None where nobody has asked for it."""
     return tx.first(_OF_KEY, {"ws": workspace, "family_name": family, "key": key})
+
+
+def known_keys(tx: Tx, workspace: str, family: str, keys: Sequence[str]) -> set[str]:
+    """Those of these keys under which an effect stands."""
+    rows = tx.all(_KNOWN, {"ws": workspace, "family_name": family, "keys": list(keys)})
+    return {row.effect_key for row in rows}
 
 
 def _fresh(tx: Tx, identity: EffectIdentity, owned: bool) -> dict[str, object]:
