@@ -192,15 +192,14 @@ def repeated_in_secret() -> Iterator[None]:
 @contextmanager
 def late_answers_dropped() -> Iterator[None]:
     """An answer to an attempt that was given up is thrown away, and its money forgotten."""
-    settle = effects.settle
+    settled = effects._settled
 
-    def dropped(tx: Tx, attempt_id: str, answer: Answer) -> effects.Settled:
-        row = effects.attempt(tx, attempt_id)
+    def dropped(row: Any, answer: Answer) -> effects.Settled:
         if row is not None and row.outcome != ATTEMPT.initial:
-            return effects.Settled(str(row.outcome), late=True, known=False)
-        return settle(tx, attempt_id, answer)
+            return effects.Settled(str(row.outcome), late=True, known=False, attempt=row)
+        return settled(row, answer)
 
-    with mock.patch.object(effects, "settle", dropped):
+    with mock.patch.object(effects, "_settled", dropped):
         yield
 
 

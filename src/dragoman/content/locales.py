@@ -114,6 +114,7 @@ def direction(locale: str) -> str:
     return "rtl" if _full(locale).script in _RIGHT_TO_LEFT else "ltr"
 
 
+@lru_cache(maxsize=256)
 def english_name(locale: str) -> str:
     """What a locale's language is called in English; the tag itself where CLDR does not say."""
     found = _cldr(locale)

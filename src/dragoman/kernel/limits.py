@@ -107,6 +107,8 @@ QUEUE_SEEN_SECONDS = 5  # for so long an answer about the queue's health is give
 
 # memory and glossary
 MEMORY_THRESHOLD = 100
+SOURCES_KEPT = 512  # source texts whose checking is remembered from locale to locale
+SOURCE_KEPT_CHARS = 2_000
 FUZZY_SCORE_MIN = 75  # per cent alike, below which a text is no neighbour of another
 FUZZY_PAGE = 50
 FUZZY_SHOWN = 3
@@ -179,6 +181,7 @@ JITTER_SHARE = 0.1
 TRANSACTION_RETRIES = 3
 TRANSACTION_JITTER_SECONDS = 0.05
 GROUP_COMMIT_MAX = 64
+JOINED_MAX = 16  # askings of one act in one transaction
 CLOCK_SYNC_SECONDS = 10
 MIGRATION_LOCK_SECONDS = 30
 SQLITE_BUSY_SECONDS = 30

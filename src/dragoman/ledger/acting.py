@@ -41,16 +41,18 @@ class Ledger:
         begin_args: tuple[Any, ...],
         settle: Callable[..., T],
         settle_args: tuple[Any, ...] = (),
+        answered: Callable[[Answer], object] | None = None,
     ) -> T | S:
         """Begin, send once, settle. What `begin` answers instead of an `Outgoing` is handed back: nothing
         was sent.
 
-        `settle` is called as `settle(tx, outgoing, answer, *settle_args)`.
+        `settle` is called as `settle(tx, outgoing, answer, *settle_args)`; `answered` hears at once that the
+        outside has had its turn.
         """
         outgoing = await self._database.run(begin, *begin_args)
         if not isinstance(outgoing, Outgoing):
             return outgoing
-        return await self.deliver(family, outgoing, settle, settle_args)
+        return await self.deliver(family, outgoing, settle, settle_args, answered=answered)
 
     async def deliver(
         self,
@@ -59,6 +61,7 @@ class Ledger:
         settle: Callable[..., T],
         settle_args: tuple[Any, ...] = (),
         look_ahead: Callable[[], Awaitable[Any]] | None = None,
+        answered: Callable[[Answer], object] | None = None,
     ) -> T:
         """Send an attempt that an earlier transaction of this very process has begun, then settle it.
 
@@ -67,6 +70,8 @@ class Ledger:
         """
         began = asyncio.get_running_loop().time()
         answer = await self._send(self._families[family], outgoing)
+        if answered is not None:
+            answered(answer)
         metrics.attempt_ended(family, answer.outcome, asyncio.get_running_loop().time() - began)
         if look_ahead is not None:
             settle_args = (*settle_args, await look_ahead())

@@ -208,7 +208,7 @@ def _start(tx: Tx, command: Command, held: Row, start: Start) -> Outgoing | Verd
     if start.begun:
         outgoing = effects.start(tx, effects.ensure(tx, identity), *sent)
     else:
-        outgoing = effects.begin_new(tx, identity, *sent)
+        (outgoing,) = effects.begin_new(tx, [effects.New(identity, *sent)])
     if outgoing is None:
         executions.move_step(tx, command.execution_id, step.ordinal, "start")
         return _end(tx, held, step, "conflict", "canceled", "the effect was canceled", 0)

@@ -9,9 +9,10 @@ only: a call that nobody can reckon fits none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -132,6 +133,11 @@ def scopes(account: Account, in_month: str) -> tuple[tuple[str, str], ...]:
     )
 
 
+def order(account: Account) -> tuple[str, str, str]:
+    """Whoever moves the money of several attempts goes by this order."""
+    return account.workspace, account.account, account.client_job_id
+
+
 def provider_key(in_month: str, account: str) -> str:
     """What a provider account's month stands under."""
     return f"{in_month} {account}"[:_KEY_CHARS_MAX]
@@ -165,16 +171,51 @@ def release(tx: Tx, account: Account, attempt: Row) -> None:
     _settle(tx, account, attempt, Sum())
 
 
-def book(tx: Tx, account: Account, attempt: Row, usage: Usage, wasted: bool) -> bool:
-    """Write down what a paid attempt used and give its reserve back; False where that stands already.
+class Used(NamedTuple):
+    """What a paid attempt used, and whether that was of no use.
 
     A priced attempt whose use cannot be read has cost its worst case, until somebody knows better.
     """
-    tokens = usage.total_tokens or usage.prompt_tokens + usage.output_tokens
-    spent = Sum(tokens, usage.microusd)
-    if not tokens and attempt.reserved_tokens:
-        spent = Sum(attempt.reserved_tokens, attempt.reserved_microusd)
-    row = {
+
+    account: Account
+    attempt: Row
+    usage: Usage
+    wasted: bool
+
+    @property
+    def spent(self) -> Sum:
+        """What it cost."""
+        tokens = self.usage.total_tokens or self.usage.prompt_tokens + self.usage.output_tokens
+        if not tokens and self.attempt.reserved_tokens:
+            return Sum(self.attempt.reserved_tokens, self.attempt.reserved_microusd)
+        return Sum(tokens, self.usage.microusd)
+
+
+def book(tx: Tx, account: Account, attempt: Row, usage: Usage, wasted: bool) -> bool:
+    """Write down what a paid attempt used and give its reserve back; False where that stands already."""
+    used = Used(account, attempt, usage, wasted)
+    if not tx.insert_new(_USAGE, [_metering(tx, used)], ("attempt_id",)):
+        return False
+    _add_used(tx, account, used.spent, wasted)
+    _settle(tx, account, attempt, used.spent)
+    return True
+
+
+def book_all(tx: Tx, uses: Sequence[Used]) -> None:
+    """The same for attempts which nobody has settled before."""
+    tx.insert(_USAGE, [_metering(tx, used) for used in uses])
+    in_order = sorted(uses, key=lambda used: (*order(used.account), used.account.job_id[::-1]))
+    for (_, wasted), same in itertools.groupby(in_order, lambda used: (used.account, used.wasted)):
+        together = list(same)
+        _add_used(tx, together[0].account, _sum(used.spent for used in together), wasted)
+    for used in in_order:
+        _settle(tx, used.account, used.attempt, used.spent)
+
+
+def _metering(tx: Tx, used: Used) -> dict[str, Any]:
+    account, attempt, usage, wasted = used
+    spent = used.spent
+    return {
         "id": tx.new_id(),
         "workspace": account.workspace,
         "project": account.project,
@@ -191,11 +232,6 @@ def book(tx: Tx, account: Account, attempt: Row, usage: Usage, wasted: bool) -> 
         "wasted": wasted,
         "created_at": tx.now,
     }
-    if not tx.insert_new(_USAGE, [row], ("attempt_id",)):
-        return False
-    _add_used(tx, account, spent, wasted)
-    _settle(tx, account, attempt, spent)
-    return True
 
 
 def limit_client_job(
