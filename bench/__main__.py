@@ -11,6 +11,7 @@ from bench import (
     command_line,
     exchange,
     fairness,
+    growth,
     memory,
     saturation,
     status,
@@ -28,6 +29,7 @@ BENCHES: Mapping[str, Callable[[int, float], list[Table]]] = {
     "memory": memory.bench,
     "exchange": exchange.bench,
     "status": status.bench,
+    "growth": growth.bench,
 }
 
 

@@ -61,6 +61,21 @@ def together(module: str, count: int, *arguments: object) -> float:
     return took
 
 
+def side_by_side(count: int, *arguments: object) -> list[dict[str, Any]]:
+    """Start so many engine processes, let them go at once when all are ready; what each told at its end."""
+    command = [sys.executable, "-m", "bench.engine_work", *map(str, arguments)]
+    children = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(count)
+    ]
+    _wait_for("ready", children)
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    return [json.loads(child.communicate()[0].splitlines()[-1]) for child in children]
+
+
 def ready() -> None:
     """A child of `together` says that it is ready, and waits for the word."""
     print("ready", flush=True)

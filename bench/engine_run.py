@@ -1,6 +1,8 @@
-"""The engine alone, kept busy: `python -m bench.engine_run URL FOLDER BASE_URL IN_FLIGHT CALLS` prints JSON.
+"""The engine alone, kept busy: `python -m bench.engine_run URL FOLDER BASE_URL IN_FLIGHT CALLS PROCESSES`
+prints JSON.
 
-Everything up to acceptance is done beforehand. Then only the translation loop runs: claims, leases, the
+Everything up to acceptance is done beforehand. Texts like others are not looked for (`bench memory` measures
+that). Then only the translation loop runs: claims, leases, the
 ledger, the provider's calls, the checks and every row that they leave. The folder holds documents of 20
 fields already.
 """
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from bench.children import cpu_seconds, tell
+from bench.children import cpu_seconds, side_by_side, tell
 from bench.documents import LOCALES, names
 from bench.provider_calls import FIELDS
 from dragoman.kernel.clock import SystemClock
@@ -31,16 +33,20 @@ from dragoman.wiring.services import Services, assemble
 from dragoman.wiring.settings import ProviderSettings, load
 
 _LOOK_SECONDS = 0.05
-_OPEN = sa.select(sa.func.count()).where(tables.jobs.c.state.in_(sorted(JOB.open)))
+OPEN = sa.select(sa.func.count()).where(tables.jobs.c.state.in_(sorted(JOB.open)))
 _CALLS = sa.select(sa.func.count()).select_from(tables.calls)
 
 
-async def run(url: str, folder: str, base_url: str, in_flight: int, calls: int) -> None:
-    """Prepare, then measure."""
+async def opened(url: str, folder: str, base_url: str, in_flight: int) -> Services:
+    """The parts of a process that keeps so many calls in flight."""
     settings = load(
         Path(folder),
         database_url=url,
-        providers={"double": ProviderSettings(protocol="chat", model="m", base_url=base_url, priced=False)},
+        providers={
+            "double": ProviderSettings(
+                protocol="chat", model="m", base_url=base_url, priced=False, examples=False
+            )
+        },
         calls_per_process=in_flight,
         jobs_per_process=2 + 2 * in_flight // CONCURRENCY_MAX,
         submit_per_step=20,
@@ -49,14 +55,27 @@ async def run(url: str, folder: str, base_url: str, in_flight: int, calls: int) 
     clock, chance = SystemClock(), SystemChance()
     options = Options(group_commit=settings.group_commit)
     database = await Database.open(url, clock=clock, chance=chance, options=options)
-    services = assemble(settings, database, clock, chance, ThreadOffload())
+    return assemble(settings, database, clock, chance, ThreadOffload())
+
+
+async def run(url: str, folder: str, base_url: str, in_flight: int, calls: int, processes: int) -> None:
+    """Prepare, then measure."""
+    services = await opened(url, folder, base_url, in_flight)
+    database = services.database
     await _submit_all(services, calls * BATCH_SIZE // FIELDS)
-    services.workers.start([loop for loop in loops(services, ["engine"]) if loop.name == "translation"])
+    if processes > 1:
+        told = await asyncio.to_thread(side_by_side, processes, url, folder, base_url, in_flight // processes)
+        took, used = max(one["seconds"] for one in told), sum(one["cpu_seconds"] for one in told)
+        made = await database.read(count, _CALLS)
+        await services.close()
+        tell(calls=made, calls_per_second=made / took, cpu_ms=used / made * 1e3)
+        return
+    services.workers.start([loop for loop in loops(services, ["engine"]) if loop.name == "translate"])
     used, began, commits = cpu_seconds(), time.perf_counter(), database.commits
-    while await database.read(_count, _OPEN):
+    while await database.read(count, OPEN):
         await asyncio.sleep(_LOOK_SECONDS)
     took, used = time.perf_counter() - began, cpu_seconds() - used
-    made = await database.read(_count, _CALLS)
+    made = await database.read(count, _CALLS)
     await services.close()
     tell(
         calls=made,
@@ -94,10 +113,10 @@ async def _submit_all(services: Services, intents: int) -> None:
     await services.workers.stop()
 
 
-def _count(tx: Tx, counting: sa.Select[int]) -> int:
+def count(tx: Tx, counting: sa.Select[int]) -> int:
     return int(tx.scalar(counting))
 
 
 if __name__ == "__main__":
-    _, url, folder, base_url, in_flight, calls = sys.argv
-    asyncio.run(run(url, folder, base_url, int(in_flight), int(calls)))
+    _, url, folder, base_url, in_flight, calls, processes = sys.argv
+    asyncio.run(run(url, folder, base_url, int(in_flight), int(calls), int(processes)))

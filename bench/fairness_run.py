@@ -42,7 +42,7 @@ async def run(url: str, folder: str, base_url: str, large: int) -> None:
     database = await Database.open(url, clock=clock, chance=chance, options=options)
     services = assemble(settings, database, clock, chance, ThreadOffload())
     await _fill(services, "large", large)
-    services.workers.start([loop for loop in loops(services, ["engine"]) if loop.name == "translation"])
+    services.workers.start([loop for loop in loops(services, ["engine"]) if loop.name == "translate"])
     while large and not await database.read(_ended, "large"):
         await asyncio.sleep(_LOOK_SECONDS)
     before, began = await database.read(_ended, "large"), time.perf_counter()

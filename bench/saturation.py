@@ -19,7 +19,7 @@ _DATABASES = ("sqlite", "postgresql")
 
 def bench(runs: int, scale: float) -> list[Table]:
     """The chat provider beside bare aiohttp on the same server; then the engine over it."""
-    return [_provider(runs, scale), _engine(runs, scale)]
+    return [_provider(runs, scale), _engine(runs, scale), _processes(runs, scale)]
 
 
 def _provider(runs: int, scale: float) -> Table:
@@ -74,10 +74,26 @@ def _engine(runs: int, scale: float) -> Table:
     return Table(f"The engine over the same server, {calls:,} calls of {FIELDS} fields", heads, rows)
 
 
-def _engine_run(kind: str, in_flight: int, calls: int) -> dict[str, Any]:
+def _processes(runs: int, scale: float) -> Table:
+    """Two engine processes on one database beside one, each new: what they compile at first counts."""
+    rows = []
+    calls = max(200, int(_ENGINE_CALLS * scale))
+    for kind in _DATABASES:
+        told = {
+            count: [_engine_run(kind, IN_FLIGHT[0], calls, count) for _ in range(runs)] for count in (1, 2)
+        }
+        alone = _spread(told[1], "calls_per_second")
+        for count, measures in told.items():
+            reached = _spread(measures, "calls_per_second")
+            rows.append([kind, count, reached, ratio(reached, alone), _spread(measures, "cpu_ms")])
+    heads = ["database", "processes", "calls/s", "× one process", "CPU ms a call, of all"]
+    return Table(f"Engine processes side by side, {IN_FLIGHT[0]} in flight together", heads, rows)
+
+
+def _engine_run(kind: str, in_flight: int, calls: int, processes: int = 1) -> dict[str, Any]:
     with folder() as place, fresh(kind) as url, helper("chat_double", ANSWER_SECONDS) as base_url:
         documents.write(place, calls // len(documents.LOCALES), FIELDS)
-        return measured("engine_run", url, place, base_url, in_flight, calls)
+        return measured("engine_run", url, place, base_url, in_flight, calls, processes)
 
 
 def _share(told: list[dict[str, Any]], ideal: float) -> Spread:

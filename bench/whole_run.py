@@ -12,7 +12,7 @@ import cProfile
 import pstats
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ async def run(asked: argparse.Namespace) -> None:
     services = assemble(settings, database, clock, chance, ThreadOffload())
     services.workers.start(loops(services, ROLES))
     used, began = cpu_seconds(), time.perf_counter()
-    await _work(services, asked)
+    await worked(services, names(asked.intents // len(LOCALES)), asked.publish)
     took, used = time.perf_counter() - began, cpu_seconds() - used
     tally = database.tally
     await services.close()
@@ -65,13 +65,10 @@ async def run(asked: argparse.Namespace) -> None:
     )
 
 
-async def _work(services: Services, asked: argparse.Namespace) -> None:
-    pairs = [
-        {"document": name, "locale": locale}
-        for name in names(asked.intents // len(LOCALES))
-        for locale in LOCALES
-    ]
-    request = {"request_id": "bench", "project": "bench", "publish": asked.publish, "pairs": pairs}
+async def worked(services: Services, documents: Sequence[str], publish: str) -> None:
+    """Have one manifest of these documents in all locales worked to its end. Refuses one that failed."""
+    pairs = [{"document": name, "locale": locale} for name in documents for locale in LOCALES]
+    request = {"request_id": documents[0], "project": "bench", "publish": publish, "pairs": pairs}
     admitted = await services.admission.admit(services.caller("bench"), request)
     workspace = services.settings.workspace
     while True:
@@ -79,7 +76,7 @@ async def _work(services: Services, asked: argparse.Namespace) -> None:
         if status["completed_at"] and status["publication"]["state"] not in ("queued", "running"):
             break
         await asyncio.sleep(_LOOK_SECONDS)
-    _refuse_anything_else(status, asked.intents, asked.publish)
+    _refuse_anything_else(status, len(pairs), publish)
 
 
 def _refuse_anything_else(status: Mapping[str, Any], intents: int, publish: str) -> None:

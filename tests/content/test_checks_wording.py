@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.content.checks import CHECKS
+from dragoman.content.checks.conversation import REFUSALS, REFUSED_BY
 from dragoman.content.checks.pair import Pair
-from dragoman.content.vocabulary import winner
+from dragoman.content.grammar import PATTERNS
+from dragoman.content.tokens import is_plain
+from dragoman.content.vocabulary import winner, words_of
 from dragoman.model.documents import Syntax
 from dragoman.providers.pseudo import pseudo
 
@@ -95,8 +101,8 @@ def test_prose_in_another_language_is_found(target: str, to: str, wrong: bool) -
 
 
 def test_a_language_without_a_table_is_not_judged() -> None:
-    assert winner("Save the document before you close it", "eo", "en") == ""
-    assert winner("", "de", "en") == ""
+    assert winner(words_of("Save the document before you close it"), "eo", "en") == ""
+    assert winner([], "de", "en") == ""
 
 
 def test_one_language_has_its_own_words_in_all_regions() -> None:
@@ -224,3 +230,14 @@ def test_every_check_says_what_it_asks_and_where() -> None:
         assert check.severity in ("error", "warning", "by certainty")
         assert check.syntaxes <= syntaxes
     assert not list(CHECKS["icu"](Pair("{a}", "'{a}'", "i18next", "en", "de")))
+
+
+@given(st.from_regex(re.compile(REFUSALS.pattern), fullmatch=True))
+def test_every_refusal_holds_a_word_that_it_is_first_looked_for_by(refusal: str) -> None:
+    assert any(word in refusal.lower() for word in REFUSED_BY)
+
+
+@pytest.mark.parametrize("syntax", get_args(Syntax))
+@given(text=st.text(st.sampled_from("ab1. :/@%&$<>{}[]()!*_~`\\'#\n-=w"), max_size=24))
+def test_a_text_without_any_sign_of_code_holds_none(syntax: Syntax, text: str) -> None:
+    assert not is_plain(text, syntax) or PATTERNS[syntax].search(text) is None

@@ -30,7 +30,7 @@ from dragoman.model.scopes import System
 from dragoman.model.walks import Place, Walk
 from dragoman.store import leases
 from dragoman.store.acts import calling, settling
-from dragoman.store.rows import approvals, budgets, effects, intents, jobs, shards
+from dragoman.store.rows import approvals, budgets, effects, executions, intents, jobs, shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 from tests.simulation import mutants_of_money as of_money
@@ -192,15 +192,14 @@ def repeated_in_secret() -> Iterator[None]:
 @contextmanager
 def late_answers_dropped() -> Iterator[None]:
     """An answer to an attempt that was given up is thrown away, and its money forgotten."""
-    settle = effects.settle
+    settled = effects._settled
 
-    def dropped(tx: Tx, attempt_id: str, answer: Answer) -> effects.Settled:
-        row = effects.attempt(tx, attempt_id)
+    def dropped(row: Any, answer: Answer) -> effects.Settled:
         if row is not None and row.outcome != ATTEMPT.initial:
-            return effects.Settled(str(row.outcome), late=True, known=False)
-        return settle(tx, attempt_id, answer)
+            return effects.Settled(str(row.outcome), late=True, known=False, attempt=row)
+        return settled(row, answer)
 
-    with mock.patch.object(effects, "settle", dropped):
+    with mock.patch.object(effects, "_settled", dropped):
         yield
 
 
@@ -254,6 +253,27 @@ def started_before_the_sample() -> AbstractContextManager[object]:
     return mock.patch.object(intents, "_fresh", due)
 
 
+def booked_past_the_sum() -> AbstractContextManager[object]:
+    """A booking that the sums of its client job never hear of."""
+    return mock.patch.object(budgets, "_add_used", return_value=None)
+
+
+def older_steps_kept_as_newest() -> AbstractContextManager[object]:
+    """What an intent's earlier steps came to counts on, beside its newest."""
+    return mock.patch.object(executions, "_supersede", return_value=None)
+
+
+def counted_before_its_step_moved() -> AbstractContextManager[object]:
+    """An execution ends with the counts that it had when it began."""
+    begun: dict[str, Mapping[str, int]] = {}
+    count = executions.counted
+
+    def early(tx: Tx, execution_id: str) -> Mapping[str, int]:
+        return begun.setdefault(execution_id, count(tx, execution_id))
+
+    return mock.patch.object(executions, "counted", early)
+
+
 _SHUFFLED = replace(CALM, seed=1, is_shuffled=True)
 
 ALL: Mapping[str, Mutant] = {
@@ -299,6 +319,11 @@ ALL: Mapping[str, Mutant] = {
         of_money.deaf_to_providers, world=replace(CALM, is_small=True, weather={"slow_down": 0.4})
     ),
     "a whole snapshot put back": Mutant(taken_back_whole, world=ONE_FILE),
+    "a booking past the sum": Mutant(booked_past_the_sum),
+    "an older step that counts on": Mutant(
+        older_steps_kept_as_newest, world=replace(CALM, people=("revert",))
+    ),
+    "counts from before the steps": Mutant(counted_before_its_step_moved),
     "a person's text taken back": Mutant(
         taken_back_with_theirs, world=replace(ONE_FILE, people=("apart", "word", "revert"))
     ),

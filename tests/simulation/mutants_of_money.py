@@ -70,14 +70,13 @@ def heirs_of_heirs() -> AbstractContextManager[object]:
 
 @contextmanager
 def _permitted(**changed: object) -> Iterator[None]:
-    permission = jobs.permission
+    permissions = jobs.permissions
 
     def permitted(tx: Tx, *asked: Any) -> Any:
-        row = permission(tx, *asked)
-        names = ("cancel_asked", "paused", "canceled", "until")
-        return SimpleNamespace(**{name: getattr(row, name) for name in names} | changed)
+        rows = permissions(tx, *asked)
+        return {job: SimpleNamespace(**{**row._asdict(), **changed}) for job, row in rows.items()}
 
-    with mock.patch.object(jobs, "permission", permitted):
+    with mock.patch.object(jobs, "permissions", permitted):
         yield
 
 

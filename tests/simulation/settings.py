@@ -112,6 +112,9 @@ _SMALL: Mapping[str, int] = {
     "ITEMS_PER_SUBMISSION": 2,
     "OUTBOX_INLINE_BYTES_MAX": 300,
     "PLAN_INTENTS_MAX": 2,
+    "PUBLISH_LOOK_STEPS": 2,
+    "RETRY_PER_TRANSACTION": 2,
+    "CANCEL_INTENTS": 1,
 }
 _PEOPLE: tuple[tuple[Deed, ...], ...] = (
     (), (), (), ("retry",), ("cancel",), ("pause",), ("spare",), ("rival",), ("meddle",), ("again",),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dragoman.machines.tables import ATTEMPT, INTENT, JOB
+from dragoman.machines.tables import ATTEMPT, INTENT, JOB, STEP
 from dragoman.store.rows.field_sums import NAMES as FIELD_NAMES
 from dragoman.store.rows.shards import STATES as INTENT_STATES
+from dragoman.store.tables_publishing import STEP_COUNTS, UNIT_COUNTS
 from tests.simulation.ground import STATES, Database, Sight
 
 _HOLDERS: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {
@@ -23,6 +24,7 @@ _PARTS_OF_A_JOB = ("calls", "job_fields")
 
 _OPEN_OUTCOMES = tuple(sorted({ATTEMPT.initial} | ATTEMPT.groups["UNKNOWN"]))
 
+_STEPS = tuple(zip(STEP_COUNTS, sorted(STEP.states), strict=True))
 _PAUSES = "SELECT account, until FROM pauses"
 _RESTING = "SELECT client_job_id, 1 FROM controls WHERE paused OR canceled"
 
@@ -67,6 +69,25 @@ _FIELDS = """
 _ENDED_WITHOUT_ONE_EVENT = f"""
     SELECT jobs.id, jobs.state, count(outbox.id) FROM jobs LEFT JOIN outbox ON outbox.job_id = jobs.id
     GROUP BY jobs.id HAVING count(outbox.id) != (jobs.state IN ({", ".join(map(repr, sorted(JOB.terminal)))}))
+"""
+
+
+_EXECUTIONS = f"""
+    SELECT e.id, {", ".join(f"e.{name}, total(s.state = '{state}' AND s.newest)" for name, state in _STEPS)},
+    {", ".join(f"e.{name}, total(s.{name} * s.newest)" for name in UNIT_COUNTS)}
+    FROM executions e LEFT JOIN publication_steps s ON s.execution_id = e.id
+    WHERE e.state != 'RUNNING' GROUP BY e.id
+"""
+_NOT_ONE_NEWEST = """
+    SELECT intent_id, sum(newest) FROM publication_steps GROUP BY 1 HAVING sum(newest) != 1
+"""
+_USED = """
+    SELECT workspace, client_job_id, sum(tokens), sum(microusd), sum(wasted_tokens), sum(wasted_microusd)
+    FROM usage_sums GROUP BY 1, 2
+"""
+_BOOKED = """
+    SELECT workspace, client_job_id, sum(total_tokens * (1 - wasted)), sum(microusd * (1 - wasted)),
+    sum(total_tokens * wasted), sum(microusd * wasted) FROM ai_usage GROUP BY 1, 2
 """
 
 
@@ -235,4 +256,31 @@ def _ended(database: Database) -> Iterator[str]:
             yield f"manifest {manifest} is {phase} with {ended} of {total} intents ended"
 
 
-_CHECKS: tuple[Callable[[Database], Iterator[str]], ...] = (_shards, _field_sums, _budgets, _jobs, _ended)
+def _publications(database: Database) -> Iterator[str]:
+    """An execution that does not run counts its steps, and each intent has one newest."""
+    for execution, *pairs in database.all(_EXECUTIONS):
+        if pairs[0::2] != pairs[1::2]:
+            yield f"execution {execution} counts its steps as {pairs[0::2]}, a recount says {pairs[1::2]}"
+    for intent, number in database.all(_NOT_ONE_NEWEST):
+        yield f"intent {intent} has {number} newest steps"
+
+
+def _used(database: Database) -> Iterator[str]:
+    stored, booked = (
+        {(workspace, client_job): sums for workspace, client_job, *sums in database.all(asked)}
+        for asked in (_USED, _BOOKED)
+    )
+    for key in sorted(stored.keys() | booked.keys()):
+        if stored.get(key) != booked.get(key):
+            yield f"client job {key} has used {stored.get(key)}, its bookings say {booked.get(key)}"
+
+
+_CHECKS: tuple[Callable[[Database], Iterator[str]], ...] = (
+    _shards,
+    _field_sums,
+    _budgets,
+    _used,
+    _jobs,
+    _publications,
+    _ended,
+)

@@ -14,6 +14,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
 from dragoman.kernel.errors import StoreError
 from dragoman.kernel.limits import IN_LIST_MAX
+from dragoman.store.sessions import several
 from dragoman.store.statements import Compilations, Prepared
 from dragoman.store.transaction import Row, Tx
 from tests.store.shelf import BOOKS, PLACES, book, shelved, titles
@@ -288,3 +289,14 @@ def test_statements_of_one_shape_are_compiled_once(sqlite_url: str, monkeypatch:
 
     assert asyncio.run(story()) == [0, 1, 1, 0]
     assert len(compiled) == 1
+
+
+def test_rows_for_postgresql_go_out_as_one_statement() -> None:
+    insert = "INSERT INTO t (a, b) VALUES ($1::VARCHAR, $2) ON CONFLICT (a) DO NOTHING"
+    assert several(insert, 2) == insert.replace("($1::VARCHAR, $2)", "($1::VARCHAR, $2), ($3::VARCHAR, $4)")
+    update = "UPDATE t SET a=$1::VARCHAR WHERE t.b = $2::BIGINT AND t.a != $1::VARCHAR"
+    assert several(update, 2) == (
+        "UPDATE t SET a=given.c1::VARCHAR"
+        " FROM (VALUES ($1::VARCHAR, $2::BIGINT), ($3::VARCHAR, $4::BIGINT)) AS given (c1, c2)"
+        " WHERE t.b = given.c2::BIGINT AND t.a != given.c1::VARCHAR"
+    )

@@ -15,12 +15,16 @@ from functools import lru_cache
 from babel import Locale, UnknownLocaleError
 from babel.numbers import get_decimal_symbol
 
+from dragoman.kernel.limits import SOURCES_KEPT
+
 _SPACES = "\u00a0\u202f\u2009 "
 _ARABIC = "\N{ARABIC DECIMAL SEPARATOR}\N{ARABIC THOUSANDS SEPARATOR}"
 _FIGURE = re.compile(
     rf"(?P<hour>\d{{1,2}})(?::(?P<minute>\d\d))?[{_SPACES}]?(?P<half>[aApP])\.?[mM]\b"
     rf"|\d{{1,3}}(?:[{_SPACES}'’]\d{{3}})+(?![\d])(?:[.,]\d+)?|\d+(?:[.,{_ARABIC}]\d+)*"
 )
+_RUN = re.compile(rf"\d(?:[\d.,:'’{_SPACES}{_ARABIC}]*(?:\d|[aApP]\.?[mM]\b))?")
+"""One or more figures, found fast: most are plain digits."""
 _DIGIT = re.compile(r"\d")
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 _SPELLED_OUT_MAX = 12
@@ -47,7 +51,7 @@ def changed_figures(
     if not _DIGIT.search(source) and not _DIGIT.search(target):
         return (), (), False
     source, target = _western(source), _western(target)
-    if _spelled(source) == _spelled(target):  # what came back as it was can be read as in the source
+    if _known_spelled(source) == _spelled(target):  # what came back as it was can be read as in the source
         return (), (), False
     wanted = list(_figures(source, (source_locale, source_locale)))
     found = list(_figures(target, (target_locale, source_locale)))
@@ -79,7 +83,14 @@ def _western(text: str) -> str:
 
 
 def _spelled(text: str) -> list[str]:
-    return [match[0] for match in _FIGURE.finditer(text)]
+    return [
+        figure
+        for run in _RUN.findall(text)
+        for figure in ((run,) if run.isdigit() else [match[0] for match in _FIGURE.finditer(run)])
+    ]
+
+
+_known_spelled = lru_cache(maxsize=SOURCES_KEPT)(_spelled)
 
 
 def _figures(text: str, locales: tuple[str, str]) -> Iterator[_Figure]:

@@ -134,3 +134,17 @@ PATTERNS: Mapping[Syntax, re.Pattern[str]] = {
     syntax: re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in table), re.ASCII | re.DOTALL)
     for syntax, table in _TABLES.items()
 }
+
+_SIGNS_EVERYWHERE = r"[%&$<{@]|://|mailto:|www\."
+_SIGNS: Mapping[Syntax, str] = {
+    "html": r"\[|\]\]>",
+    "python": r"\}",
+    "icu": r"['#]",
+    "markdown": r"[\[\]\n\\`*_~:]",
+}
+
+SIGNS: Mapping[Syntax, re.Pattern[str]] = {
+    syntax: re.compile("|".join((_SIGNS_EVERYWHERE, *filter(None, (_SIGNS.get(syntax),)))))
+    for syntax in _TABLES
+}
+"""What every piece of code has something of: a text that holds none of it is nothing but words."""

@@ -94,6 +94,7 @@ def equivalent(one: str, other: str) -> bool:
     return _full(one) == _full(other)
 
 
+@lru_cache(maxsize=8192)
 def spelled_locale(name: str) -> str:
     """The tag that a file's or folder's name spells, empty where it spells none.
 
@@ -113,6 +114,7 @@ def direction(locale: str) -> str:
     return "rtl" if _full(locale).script in _RIGHT_TO_LEFT else "ltr"
 
 
+@lru_cache(maxsize=256)
 def english_name(locale: str) -> str:
     """What a locale's language is called in English; the tag itself where CLDR does not say."""
     found = _cldr(locale)

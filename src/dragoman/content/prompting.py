@@ -43,6 +43,8 @@ class Piece:
 
 def pieces(field: Field) -> tuple[Piece, ...]:
     """What of a field that does not pass through goes out, in order."""
+    if isinstance(field.value, str) and field.syntax != "icu":
+        return (Piece("", field.value, protect(field.value, field.syntax), _note(field, "")),)
     wanted = sources(field)
     return tuple(
         Piece(category, text, protect(text, field.syntax), _note(field, category))
@@ -58,7 +60,7 @@ def passes(field: Field) -> bool:
 
 def sources(field: Field) -> Mapping[str, str]:
     """Every form or sentence that the translation needs → the source text that it is translated from."""
-    if isinstance(field.value, Mapping):
+    if not isinstance(field.value, str):
         return plural_sources(field.value, field.target_locale)
     message = plurals.split_icu(field.value) if field.syntax == "icu" else None
     if message is None:
@@ -75,8 +77,10 @@ def plural_sources(forms: Mapping[str, str], target_locale: str) -> Mapping[str,
 
 def assembled(field: Field, translated: Mapping[str, str]) -> Text:
     """The field's translation out of its pieces'; forms that were not shown stand as in the source."""
+    if isinstance(field.value, str) and field.syntax != "icu":
+        return translated.get("", field.value)
     whole = {category: translated.get(category, text) for category, text in sources(field).items()}
-    if isinstance(field.value, Mapping):
+    if not isinstance(field.value, str):
         return whole
     message = plurals.split_icu(field.value) if field.syntax == "icu" else None
     if message is None:

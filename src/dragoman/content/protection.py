@@ -14,14 +14,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from dragoman.content.tokens import Token, keeps_order, tokens
+from dragoman.content.tokens import Token, is_plain, keeps_order, tokens
 from dragoman.kernel.errors import CallerError
 from dragoman.model.documents import Syntax
 
 _LEGEND_CHARS_MAX = 120
 _MARKER = re.compile(r"⟦⟦|⟦\s*(/?)\s*([0-9]{1,6})\s*⟧|⟦")
+
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Taken(NamedTuple):
@@ -50,7 +54,7 @@ class Protected:
     @property
     def markers(self) -> Mapping[str, str]:
         """Number → the code behind it, cut short where it is long; a link shows its address."""
-        return {number: _legend(taken) for number, taken in self.taken.items()}
+        return {number: _legend(taken) for number, taken in self.taken.items()} if self.taken else _NOTHING
 
 
 class MarkersBroken(CallerError):
@@ -74,6 +78,8 @@ def protect(text: str, syntax: Syntax) -> Protected:
     core = text.strip()
     start = text.index(core) if core else len(text)
     lead, tail = text[:start], text[start + len(core) :]
+    if is_plain(core, syntax):
+        return Protected(lead, core.replace("⟦", "⟦⟦"), tail, syntax, _NOTHING, _NOTHING)
     pieces = tokens(core, syntax)
     entities = _readable_entities(pieces)
     shown: list[str] = []
@@ -104,6 +110,8 @@ def restore(protected: Protected, translated: str) -> str:
     Markers may change their order, as the target language needs it; arguments that only their position tells
     apart (`%s … %s`) may not.
     """
+    if not protected.taken and not protected.entities and "⟦" not in translated:
+        return protected.lead + translated.strip() + protected.tail
     answer = list(_read(translated.strip()))
     _compare(protected, list(_read(protected.text)), answer)
     out: list[str] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 
 from dragoman.kernel.identity import key_hash, sha256
 from dragoman.model.documents import Syntax, Text
@@ -36,6 +37,7 @@ def context_hash(syntax: Syntax, context: str, note: str) -> str:
     return key_hash(syntax, unicodedata.normalize("NFC", context), unicodedata.normalize("NFC", note))
 
 
+@lru_cache(maxsize=32)
 def plain_contexts(syntax: Syntax) -> tuple[str, ...]:
     """Keys of the same text without context: in its syntax, and in none, as files from elsewhere say."""
     return tuple(dict.fromkeys((context_hash(syntax, "", ""), context_hash("none", "", ""))))

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from dragoman.kernel.canonical import encode
 from dragoman.kernel.identity import key_hash, sha256
+from dragoman.model.contracts import Format
 from dragoman.model.documents import Block, Document, Text
 from dragoman.model.intents import Mode, SeenText
 
@@ -38,6 +39,11 @@ class Selection:
 def text_hash(value: Text) -> str:
     """SHA-256 of a text as it reads (plain, or the canonical JSON of its plural forms)."""
     return sha256(value if isinstance(value, str) else encode(dict(value)))
+
+
+def rule_of(form: Format, collection: str) -> str:
+    """The fingerprint of what decides which texts of a collection's documents are fields."""
+    return key_hash(collection, form.name, str(form.whole), str(form.shared))
 
 
 def select(

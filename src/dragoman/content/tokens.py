@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from dragoman.content.grammar import PATTERNS
+from dragoman.content.grammar import PATTERNS, SIGNS
 from dragoman.model.documents import Syntax
 
 Kind = Literal["text", "atom", "open", "close", "edge"]
@@ -69,9 +69,20 @@ class Token:
     mate: int = -1
 
 
-@lru_cache(maxsize=_TEXTS_KEPT)
 def tokens(text: str, syntax: Syntax) -> tuple[Token, ...]:
     """Cut a text by its declared syntax. `"".join(token.raw …) == text`, always."""
+    if is_plain(text, syntax):
+        return (Token("text", text),) if text else ()
+    return _cut(text, syntax)
+
+
+def is_plain(text: str, syntax: Syntax) -> bool:
+    """Whether a text surely holds words alone; one that does not may do so all the same."""
+    return SIGNS[syntax].search(text) is None
+
+
+@lru_cache(maxsize=_TEXTS_KEPT)
+def _cut(text: str, syntax: Syntax) -> tuple[Token, ...]:
     return _merged(_fused(_paired(list(_scanned(text, syntax)))))
 
 

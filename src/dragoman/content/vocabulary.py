@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
@@ -130,6 +130,7 @@ _SCRIPTS: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 """ISO 15924 code → the words that Unicode's names of its letters begin with."""
 _NAMES = frozenset().union(*_SCRIPTS.values())
+_NO_SCRIPT = frozenset(("",))
 
 _SIMPLIFIED = (
     "这个们来时说国会对为开过长样发学经见进动从问电还现实点业两体关机种应话数张无间处员给听让书头车门语报"
@@ -156,26 +157,43 @@ def letters_by_script(text: str) -> Counter[str]:
     return counts
 
 
+def scripts_in(text: str) -> frozenset[str]:
+    """The scripts of the letters that a text holds."""
+    return frozenset(map(_script_of, set(text))) - _NO_SCRIPT
+
+
 def telling_characters(text: str) -> tuple[set[str], set[str]]:
     """The characters of a Chinese text that are only simplified, and those that are only traditional."""
     return set(text) & _ONLY_SIMPLIFIED, set(text) & _ONLY_TRADITIONAL
 
 
-def winner(text: str, expected: str, feared: str) -> str:
-    """The language that a text is in where that is surely not `expected`; else empty.
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case, in order."""
+    return _WORD.findall(text.lower().replace("’", "'"))
+
+
+def winner(said: Sequence[str], expected: str, feared: str) -> str:
+    """The language that words are of where that is surely not `expected`; else empty.
 
     `feared` is the language that it may have been left in, which less evidence is enough for.
     """
     wanted, left_in = _SAME.get(expected, expected), _SAME.get(feared, feared)
     if wanted not in _FUNCTION_WORDS:
         return ""
-    words = Counter(word.replace("’", "'") for word in _WORD.findall(text.lower()))
-    own = sum(count for word, count in words.items() if wanted in _SPEAKERS.get(word, ()))
+    strange = [word for word in said if word in _SPEAKERS]
+    spoken = len(strange)
+    strange = [word for word in strange if word not in _FUNCTION_WORDS[wanted]]
+    own = spoken - len(strange)
+    best, most = "", max(3 * own, len(said) // 6)
+    if len(strange) <= most:
+        return ""
+    counted = Counter(strange)
+    if len(counted) < _LONE_HITS_MIN:
+        return ""
     met: dict[str, list[int]] = {}
-    for word, count in words.items():
-        for name in _SPEAKERS.get(word, ()) if wanted not in _SPEAKERS.get(word, ()) else ():
+    for word, count in counted.items():
+        for name in _SPEAKERS[word]:
             met.setdefault(name, []).append(count)
-    best, most = "", max(3 * own, sum(words.values()) // 6)
     for name, counts in met.items():
         needed = (_HITS_MIN if own else _LONE_HITS_MIN) if name == left_in else _STRANGER_HITS_MIN
         if len(counts) >= needed and sum(counts) > most and not _are_kin(name, wanted):

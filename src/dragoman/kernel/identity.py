@@ -100,4 +100,4 @@ def sha256(data: bytes | str) -> str:
 
 def key_hash(*parts: str) -> str:
     """SHA-256 over length-prefixed parts, so that no two different tuples collide by joining."""
-    return sha256("".join(f"{len(part)}:{part}" for part in parts))
+    return sha256("".join([f"{len(part)}:{part}" for part in parts]))

@@ -44,6 +44,8 @@ LOCK_PAIRS_PER_STEP = 100
 FILES_PAGE = 1_000
 STEP_SECONDS = 25
 ACTIVATE_PER_TRANSACTION = 100
+RETRY_PER_TRANSACTION = 500
+CANCEL_INTENTS = 500  # of one shard, ended in one transaction
 SHARD_LEASE_SECONDS = 120
 SUBMISSION_LEASE_SECONDS = 120
 
@@ -105,6 +107,8 @@ QUEUE_SEEN_SECONDS = 5  # for so long an answer about the queue's health is give
 
 # memory and glossary
 MEMORY_THRESHOLD = 100
+SOURCES_KEPT = 512  # source texts whose checking is remembered from locale to locale
+SOURCE_KEPT_CHARS = 2_000
 FUZZY_SCORE_MIN = 75  # per cent alike, below which a text is no neighbour of another
 FUZZY_PAGE = 50
 FUZZY_SHOWN = 3
@@ -177,6 +181,7 @@ JITTER_SHARE = 0.1
 TRANSACTION_RETRIES = 3
 TRANSACTION_JITTER_SECONDS = 0.05
 GROUP_COMMIT_MAX = 64
+JOINED_MAX = 16  # askings of one act in one transaction
 CLOCK_SYNC_SECONDS = 10
 MIGRATION_LOCK_SECONDS = 30
 SQLITE_BUSY_SECONDS = 30
@@ -228,6 +233,7 @@ PUBLISH_LEASE_SECONDS_BOUNDS = (10, 3600)
 DELIVERIES_WITHOUT_PROGRESS_MAX = 5
 PLAN_INTENTS_MAX = 200  # intents of one request, steps of one plan
 PUBLISH_STEP_SECONDS = 30
+PUBLISH_LOOK_STEPS = 20  # whose texts are read at once
 
 # requests
 SMALL_BODY_BYTES_MAX = 64 * 1024  # of every request that carries no texts and no pairs

@@ -12,7 +12,7 @@ answer that comes to a worker whose fence is stale is still written down: the le
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from dragoman.kernel import metrics
@@ -41,24 +41,40 @@ class Ledger:
         begin_args: tuple[Any, ...],
         settle: Callable[..., T],
         settle_args: tuple[Any, ...] = (),
+        answered: Callable[[Answer], object] | None = None,
     ) -> T | S:
         """Begin, send once, settle. What `begin` answers instead of an `Outgoing` is handed back: nothing
         was sent.
 
-        `settle` is called as `settle(tx, outgoing, answer, *settle_args)`.
+        `settle` is called as `settle(tx, outgoing, answer, *settle_args)`; `answered` hears at once that the
+        outside has had its turn.
         """
         outgoing = await self._database.run(begin, *begin_args)
         if not isinstance(outgoing, Outgoing):
             return outgoing
-        return await self.deliver(family, outgoing, settle, settle_args)
+        return await self.deliver(family, outgoing, settle, settle_args, answered=answered)
 
     async def deliver(
-        self, family: str, outgoing: Outgoing, settle: Callable[..., T], settle_args: tuple[Any, ...] = ()
+        self,
+        family: str,
+        outgoing: Outgoing,
+        settle: Callable[..., T],
+        settle_args: tuple[Any, ...] = (),
+        look_ahead: Callable[[], Awaitable[Any]] | None = None,
+        answered: Callable[[Answer], object] | None = None,
     ) -> T:
-        """Send an attempt that an earlier transaction of this very process has begun, then settle it."""
+        """Send an attempt that an earlier transaction of this very process has begun, then settle it.
+
+        `look_ahead` is awaited in between, for what `settle` is to begin in the same transaction: its answer
+        is the last argument. It raises nothing, for the answer of the outside is still to be written down.
+        """
         began = asyncio.get_running_loop().time()
         answer = await self._send(self._families[family], outgoing)
+        if answered is not None:
+            answered(answer)
         metrics.attempt_ended(family, answer.outcome, asyncio.get_running_loop().time() - began)
+        if look_ahead is not None:
+            settle_args = (*settle_args, await look_ahead())
         for pause_seconds in SETTLE_PAUSES_SECONDS:
             try:
                 return await self._database.run(settle, outgoing, answer, *settle_args)

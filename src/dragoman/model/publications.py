@@ -73,6 +73,8 @@ class Publishable:
     locale: str
     results: tuple[Result, ...]
     records: Mapping[str, Record]
+    selection: str = ""
+    """What selected its fields when it was prepared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +161,12 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What the store knows of a step at the moment of its write."""
+    """What the store knows of a step. `begun`: an effect stands under the step's key already."""
 
     results: tuple[Result, ...]
     records: Mapping[str, Record]
     snapshot: Snapshot | None
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)

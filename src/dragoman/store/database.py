@@ -20,6 +20,7 @@ from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import CommitUnknown, StoreError
 from dragoman.kernel.identity import Chance
 from dragoman.store.failures import RolledBack, Verdict, stated
+from dragoman.store.joining import Joined, Joint
 from dragoman.store.revisions import FLOOR_NAME, VERSION_TABLE, refuse_other, standing
 from dragoman.store.servers import Options, Server, server_of
 from dragoman.store.sessions import Session
@@ -52,6 +53,7 @@ class Database:
         self._writer = writer
         self._reader = reader
         self._chance = chance
+        self._joint = Joint(self._run)
         self.now = now
         self.tally = tally
 
@@ -80,8 +82,15 @@ class Database:
     async def run(self, act: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Carry out `act(tx, *args, **kwargs)` as one transaction and give its result once it is committed.
 
-        Raises what the act raises (nothing of it stays), `CommitUnknown`, or `StoreError`.
+        An act that serves many `together` shares it with those who ask at the same moment. Raises what the
+        act raises (nothing of it stays), `CommitUnknown`, or `StoreError`.
         """
+        if isinstance(act, Joined):
+            joined: T = await self._joint.run(act.act, act.ask(*args, **kwargs))
+            return joined
+        return await self._run(act, *args, **kwargs)
+
+    async def _run(self, act: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         for attempt in itertools.count(1):
             call = Call(act, args, kwargs, urgent=is_urgent(act), alone=attempt > 1)
             try:

@@ -6,17 +6,65 @@ session. A read is a read-only snapshot. A session belongs to one thread.
 
 from __future__ import annotations
 
+import functools
+import re
 import sqlite3
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
+from dragoman.kernel import limits
 from dragoman.store.failures import Verdict, judge_mysql, judge_postgres, judge_sqlite
 from dragoman.store.statements import Compilations
 from dragoman.store.transaction import DialectName
 
 _COPY_ROWS_MIN = 20
+_ROWS_AT_ONCE = 32
+_PLACE = re.compile(r"\$(\d+)")
+
+
+@functools.lru_cache(maxsize=limits.STATEMENTS_KEPT)
+def several(sql: str, rows: int) -> str:
+    """PostgreSQL's statement for so many rows of parameters, out of the one for a single row.
+
+    An INSERT gets more VALUES; an UPDATE or a DELETE joins them, so that no two may match the same row.
+    """
+    if rows == 1:
+        return sql
+    verb, _, _ = sql.partition(" ")
+    if verb == "INSERT":
+        head, opening, rest = sql.partition(" VALUES ")
+        values, tail = _closed(rest)
+        width = len(_PLACE.findall(values))
+        return head + opening + ", ".join(_moved(values, at * width) for at in range(rows)) + tail
+    head, where, tail = sql.partition(" WHERE ")
+    width = max(map(int, _PLACE.findall(sql)))
+    columns = ", ".join(f"c{n}" for n in range(1, width + 1))
+    casts = {int(place): cast for place, cast in _CAST.findall(sql)}
+    one = ", ".join(f"${n}{casts.get(n, '')}" for n in range(1, width + 1))
+    values = ", ".join(f"({_moved(one, at * width)})" for at in range(rows))
+    joined = "USING" if verb == "DELETE" else "FROM"
+    given = f" {joined} (VALUES {values}) AS given ({columns})"
+    return _PLACE.sub(r"given.c\1", head) + given + where + _PLACE.sub(r"given.c\1", tail)
+
+
+_CAST = re.compile(r"\$(\d+)(::[A-Z]+(?:\(\d+\))?)")
+
+
+def _moved(values: str, by: int) -> str:
+    """The same places, so many further on."""
+    return _PLACE.sub(lambda place: f"${int(place[1]) + by}", values)
+
+
+def _closed(text: str) -> tuple[str, str]:
+    """A text that begins with a parenthesis, cut behind the one that closes it."""
+    depth = 0
+    for at, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if not depth:
+            return text[: at + 1], text[at + 1 :]
+    raise ValueError(f"unbalanced: {text}")
 
 
 class Session:
@@ -152,10 +200,14 @@ class PostgresSession(Session):
     clock_sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
     def change_many(self, sql: str, parameters: Sequence[Sequence[Any]]) -> int:
-        """A pipeline where there is more than one row."""
-        if len(parameters) == 1:
-            return self.change(sql, parameters[0])
-        return super().change_many(sql, parameters)
+        """So many rows in one statement: each costs a tenth of what a statement of its own does."""
+        count = at = 0
+        while at < len(parameters):
+            size = min(1 << (len(parameters) - at).bit_length() - 1, _ROWS_AT_ONCE)
+            rows = parameters[at : at + size]
+            count += self.change(several(sql, size), [value for row in rows for value in row])
+            at += size
+        return count
 
     def fill(self, table: sa.Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
         """COPY, which takes half the time of INSERT."""

@@ -106,11 +106,7 @@ class Prepared:
 
     def bind(self, cache_key: Any, values: Values | None) -> Bound:
         """SQL and positional parameters: the statement's own values, and `values` for the open ones."""
-        given = dict(self._fixed)
-        for name, place in self._places:
-            bound = cache_key.bindparams[place]
-            if not bound.required:
-                given[name] = bound.effective_value
+        given = self._own(cache_key)
         if values:
             given.update(values)
         if given.keys() != self._names:
@@ -131,21 +127,35 @@ class Prepared:
             parameters[place] = process(parameters[place])
         return Bound(text.sql, text.names, parameters)
 
-    def bind_many(self, rows: Sequence[Values]) -> tuple[str, list[str], list[list[Any]]]:
-        """SQL, the names of its parameters, and these for every row; all rows name the same columns."""
-        first = self.bind(None, rows[0])
-        if self._lists or self._fixed or self._places:
-            return first.sql, first.names, [self.bind(None, row).parameters for row in rows]
-        processes = self._texts[()].processes
-        told = []
-        for row in rows:
-            if len(row) != len(self._names):
-                self.bind(None, row)  # says which names are wrong
-            parameters = [row[name] for name in first.names]
-            for place, process in processes:
-                parameters[place] = process(parameters[place])
-            told.append(parameters)
-        return first.sql, first.names, told
+    def bind_each(self, cache_key: Any, rows: Sequence[Values]) -> tuple[str, list[str], list[list[Any]]]:
+        """The same for rows of the same names: SQL, the parameters' names, and the parameters of each row."""
+        first = self.bind(cache_key, rows[0])
+        if self._lists:
+            bound = [first, *[self.bind(cache_key, row) for row in rows[1:]]]
+            return first.sql, first.names, [one.parameters for one in bound]
+        named = rows[0].keys()
+        own = {name: value for name, value in self._own(cache_key).items() if name not in named}
+        parameters = [first.parameters]
+        for row in rows[1:]:
+            if row.keys() != named:
+                raise TypeError(
+                    f"rows of one statement have the same names, not {sorted(row.keys() ^ named)}"
+                )
+            given = {**own, **row} if own else row
+            parameters.append([given[name] for name in first.names])
+        for place, process in self._texts[()].processes:
+            for one in parameters[1:]:
+                one[place] = process(one[place])
+        return first.sql, first.names, parameters
+
+    def _own(self, cache_key: Any) -> dict[str, Any]:
+        """The statement's own values."""
+        own = dict(self._fixed)
+        for name, place in self._places:
+            bound = cache_key.bindparams[place]
+            if not bound.required:
+                own[name] = bound.effective_value
+        return own
 
     def _expand(self, lengths: tuple[int, ...], given: Values) -> _Text:
         """The text for lists of these lengths, made once."""
@@ -181,7 +191,16 @@ class Compilations:
         columns = sorted(rows[0])
         key = statement._generate_cache_key().key, *columns
         prepared = self._kept.get(key) or self._keep(key, Prepared(statement, None, self._dialect, columns))
-        return prepared.bind_many(rows)
+        return prepared.bind_each(None, rows)
+
+    def each(self, statement: Any, rows: Sequence[Values]) -> tuple[str, list[list[Any]]]:
+        """An UPDATE or DELETE, and the parameters of every row."""
+        cache_key = statement._generate_cache_key()
+        prepared = self._kept.get(cache_key.key) or self._keep(
+            cache_key.key, Prepared(statement, cache_key, self._dialect)
+        )
+        sql, _, parameters = prepared.bind_each(cache_key, rows)
+        return sql, parameters
 
     def _keep(self, key: Any, prepared: Prepared) -> Prepared:
         """Remember a compilation; too many shapes and all are forgotten: the common ones come back."""

@@ -85,7 +85,7 @@ def _jobs(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("ix_jobs_due", "state", "next_attempt_at"),
             sa.Index("ix_jobs_stale", "state", "lease_expires_at"),
             sa.Index("ix_jobs_recent", "workspace", "created_at"),
-            sa.Index("ix_jobs_client", "workspace", "client_job_id"),
+            sa.Index("ix_jobs_client", "workspace", "client_job_id", "state", "next_attempt_at"),
             sa.Index("ix_jobs_push", "workspace", "push_id"),
         ),
     }
@@ -194,6 +194,15 @@ def _money(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Index("idx_ai_usage_workspace_period", "workspace", "created_at"),
             sa.Index("ix_ai_usage_job", "job_id"),
             sa.Index("ix_ai_usage_client", "workspace", "client_job_id"),
+        ),
+        "usage_sums": table(  # what the calls of a client job have used, in slots that its jobs share out
+            "usage_sums",
+            metadata,
+            sa.Column("workspace", Word(64), primary_key=True),
+            sa.Column("client_job_id", Word(191), primary_key=True),
+            sa.Column("slot", Count, primary_key=True, autoincrement=False),
+            *counted("tokens", "microusd", "wasted_tokens", "wasted_microusd"),
+            clustered=True,
         ),
         "ai_quotas": table(
             "ai_quotas",

@@ -9,7 +9,23 @@ import sqlalchemy as sa
 from dragoman.kernel.limits import DOCUMENT_REF_CHARS_MAX, LOCALE_CHARS_MAX
 from dragoman.machines import tables as machines
 from dragoman.store.columns import counted, failure, flag, json_text, optional, required, stamps, state
-from dragoman.store.portable import Bytes, Count, Hash, Id, Instant, LongText, Word, lease_columns, table
+from dragoman.store.portable import (
+    Bytes,
+    Count,
+    Flag,
+    Hash,
+    Id,
+    Instant,
+    LongText,
+    Word,
+    lease_columns,
+    table,
+)
+
+STEP_COUNTS = tuple(f"steps_{state.lower()}" for state in sorted(machines.STEP.states))
+UNIT_COUNTS = ("units_written", "units_left")
+
+_STANDING = ("workspace", "manifest_id", "state", "direction", "error_code", *STEP_COUNTS, *UNIT_COUNTS, "id")
 
 
 def publishing_tables(metadata: sa.MetaData) -> SimpleNamespace:
@@ -34,7 +50,7 @@ def _plans(metadata: sa.MetaData) -> dict[str, sa.Table]:
             *stamps(),
             *lease_columns(),
             sa.Index("ix_publication_requests_claim", "state", "next_attempt_at", "manifest_id"),
-            sa.Index("ix_publication_requests_manifest", "workspace", "manifest_id"),
+            sa.Index("ix_publication_requests_manifest", "workspace", "manifest_id", "state"),
         ),
         "plans": table(
             "plans",
@@ -76,13 +92,18 @@ def _executions(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("plan_id", Id),
             required("manifest_id", Id),
             required("action", Word(16)),  # execute | retry | compensate
+            required("direction", Word(16)),  # forward | backward: that of its steps
             *state(machines.EXECUTION),
             optional("open_key", Id),  # the plan, null once terminal: one open execution a plan
+            *counted(
+                *STEP_COUNTS, *UNIT_COUNTS
+            ),  # of steps that are their intents' newest; not while RUNNING
             *failure(),
             *stamps(),
             optional("ended_at", Instant),
             sa.UniqueConstraint("open_key"),
             sa.Index("ix_executions_manifest", "workspace", "manifest_id", "created_at"),
+            sa.Index("ix_executions_standing", *_STANDING),  # all that a status asks of an execution
             sa.Index("ix_executions_plan", "plan_id", "created_at"),
         ),
         "publication_steps": table(
@@ -94,13 +115,15 @@ def _executions(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("step_key", Word(191)),  # plan, ordinal, direction: stable over executions and attempts
             required("direction", Word(16)),  # forward | backward
             required("intent_id", Id),
+            required("newest", Flag, server_default="1"),  # no later execution has a step of this intent
             *state(machines.STEP),
             *counted("attempt_count", "units_written", "units_left"),
             optional("effect_id", Id),
             optional("receipt", LongText),  # what the target answered, as JSON
             *failure(),
             *stamps(),
-            sa.Index("ix_publication_steps_key", "step_key", "state"),
+            sa.Index("ix_publication_steps_key", "step_key"),
+            sa.Index("ix_publication_steps_state", "execution_id", "state"),
             sa.Index("ix_publication_steps_intent", "intent_id"),
             clustered=True,
         ),

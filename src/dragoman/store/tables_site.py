@@ -22,7 +22,7 @@ _STATE_COUNTS = (
     "processing",
     *sorted(machines.INTENT.terminal),
 )
-_FIELD_COUNTS = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review")
+FIELD_COUNTS = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review")
 
 
 def site_tables(metadata: sa.MetaData) -> SimpleNamespace:
@@ -101,6 +101,8 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             optional("started_at", Instant),  # of the first claim; never moves
             optional("canceled_at", Instant),
             *counted("control_revision"),  # of the newest word of its owner: pause, resume, cancel
+            optional("retry_after", Count),  # the ordinal up to which a retry under way has come
+            optional("retry_asked_at", Instant),
             optional("control_due_at", Instant),  # while the engine has not been heard to know that word
             *failure(),
             *stamps(),
@@ -113,6 +115,7 @@ def _manifests(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.UniqueConstraint("promotes"),
             sa.Index("ix_manifests_claim", "phase", "next_attempt_at"),
             sa.Index("ix_manifests_control", "control_due_at"),
+            sa.Index("ix_manifests_retry", "retry_asked_at"),
             sa.Index("ix_manifests_recent", "workspace", "updated_at"),
             sa.Index("ix_manifests_push", "workspace", "push_id"),
             sa.Index("ix_manifests_stale", "lease_expires_at"),
@@ -137,7 +140,7 @@ def _pages(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Column("shard", Count, primary_key=True, autoincrement=False),
             required("workspace", Word(64)),
             *counted("intents", *_STATE_COUNTS, "retryable_failed"),
-            *counted(*_FIELD_COUNTS),
+            *counted(*FIELD_COUNTS),
             optional("prepare_due_at", Instant),  # the earliest intent here that wants preparation
             optional("submit_due_at", Instant),  # the earliest one prepared and in no submission
             required("prepare_served_at", Instant, server_default="0"),  # its turns: due again after others
@@ -157,7 +160,7 @@ def _pages(metadata: sa.MetaData) -> dict[str, sa.Table]:
             metadata,
             sa.Column("manifest_id", Id, primary_key=True),
             sa.Column("bucket", Count, primary_key=True, autoincrement=False),
-            *counted(*_FIELD_COUNTS),
+            *counted(*FIELD_COUNTS),
             clustered=True,
         ),
     }
@@ -190,7 +193,7 @@ def _intents(metadata: sa.MetaData) -> dict[str, sa.Table]:
             optional("selection_fingerprint", Hash),
             optional("prepared", LongText),  # the envelope; null before preparation and after acceptance
             optional("key_map", LongText),  # wire key → block key, kept for settlement and publishing
-            *counted(*_FIELD_COUNTS),
+            *counted(*FIELD_COUNTS),
             optional("submission_id", Id),
             optional("remote_job_id", Word(191)),
             *failure(),
@@ -279,7 +282,8 @@ def _exchange(metadata: sa.MetaData) -> dict[str, sa.Table]:
             ),
             sa.Index("ix_submissions_claim", "next_attempt_at"),  # null unless open
             sa.Index("ix_submissions_reconcile", "reconcile_at"),
-            sa.Index("ix_submissions_manifest", "manifest_id"),
+            sa.Index("ix_submissions_manifest", "manifest_id", "next_attempt_at"),
+            sa.Index("ix_submissions_failed", "manifest_id", "error_code", "updated_at"),
             sa.Index("ix_submissions_remote", "remote_job_id"),
             sa.Index("ix_submissions_stale", "lease_expires_at"),
         ),

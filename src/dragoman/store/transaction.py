@@ -128,13 +128,14 @@ class Tx:
     def touched_each(self, statement: Any, rows: Sequence[Values]) -> int:
         """Run an UPDATE or DELETE once for each row of values; how many rows it matched in all.
 
-        One trip to the server, and one compilation: the rows differ in values only.
+        One trip to the server, and one compilation: the rows differ in values only, and no two match the same
+        row of the table.
         """
         if not rows:
             return 0
         runner = self._open
-        bound = [runner.compilations.bound(statement, values)[0] for values in rows]
-        count = runner.change_many(bound[0].sql, [one.parameters for one in bound])
+        sql, parameters = runner.compilations.each(statement, rows)
+        count = runner.change_many(sql, parameters)
         if count:
             self.wrote = True
         return count

@@ -137,6 +137,11 @@ def rates(settings: Settings) -> Mapping[str, Rates]:
     }
 
 
+def without_examples(settings: Settings) -> frozenset[str]:
+    """The providers that are shown no examples."""
+    return frozenset(name for name, chosen in settings.providers.items() if not chosen.examples)
+
+
 def fallbacks(settings: Settings) -> Mapping[str, Sequence[str]]:
     """Who goes on where a provider refuses to serve. Raises `SettingsError` for a name that nobody has."""
     known = provider_settings(settings)

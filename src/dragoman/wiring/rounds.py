@@ -111,6 +111,7 @@ def _site_loops(services: Services) -> list[Loop]:
         Loop("converge", services.convergence.step),
         Loop("steer", services.steering.telling_step),
         Loop("free_pairs", services.steering.free_pairs_step),
+        Loop("retry", services.steering.retrying_step),
     ]
 
 
@@ -144,6 +145,7 @@ def _engine_loops(services: Services) -> list[Loop]:
         call_timeout_seconds=settings.call_timeout_seconds,
         bounds=catalogue.bounds(settings),
         fallbacks=catalogue.fallbacks(settings),
+        without_examples=catalogue.without_examples(settings),
         offload=services.offload,
     )
     delivery = Delivery(database, services.ledger, services.clock, keeper.owner)

@@ -62,6 +62,8 @@ class ProviderSettings(BaseModel):
     """Whether a vendor that can store answers is to do so: a lost one is then found again, not paid again."""
     batches: bool | None = None
     """Whether calls can go out as batches at half the price; OpenAI's and Anthropic's can when absent."""
+    examples: bool = True
+    """Whether texts like the present ones, with their translations, are looked for and shown to a model."""
     reply_format: Literal["schema", "object", "none"] = "schema"
     """How a chat server is told to answer in JSON."""
     extra: dict[str, Any] = Field(default_factory=dict)

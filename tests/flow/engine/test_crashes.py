@@ -18,7 +18,8 @@ MOMENTS_AT_LEAST = 30
 
 
 async def _accept(here: World) -> str:
-    accepted = await here.accept({"a": numbered(TEXTS)}, options={"batch_size": SIZE})
+    options = {"batch_size": SIZE, "concurrency": 1}  # so that each call has moments of its own
+    accepted = await here.accept({"a": numbered(TEXTS)}, options=options)
     return accepted.job_id
 
 

@@ -175,7 +175,7 @@ def test_nobody_takes_a_turn_for_what_is_not_wanted_any_more() -> None:
 
         async def call() -> None:
             async with gate.slot(caller("canceled"), wanted=lambda: wanted) as place:
-                placed.append(place)
+                placed.append(bool(place))
 
         calls = [asyncio.ensure_future(call()) for _ in range(50)]
         await asyncio.sleep(2.5)
@@ -183,6 +183,27 @@ def test_nobody_takes_a_turn_for_what_is_not_wanted_any_more() -> None:
         await asyncio.gather(*calls)
         assert (placed.count(True), placed.count(False)) == (3, 47)
         assert asyncio.get_running_loop().time() == 3
+
+    in_virtual_time(act)
+
+
+def test_a_place_that_is_left_before_its_end_is_given_once_to_another() -> None:
+    """What follows a provider's answer takes no place; whoever leaves early does not leave twice."""
+
+    async def act(clock: HostClock) -> None:
+        gate = Gate(1, clock=clock)
+        begun: list[str] = []
+
+        async def call(name: str, leaves_after_seconds: float) -> None:
+            async with gate.slot(caller(name)) as place:
+                begun.append(f"{name} at {asyncio.get_running_loop().time():.0f}")
+                await asyncio.sleep(leaves_after_seconds)
+                place.leave()
+                place.leave()
+                await asyncio.sleep(10)
+
+        await asyncio.gather(call("one", 1), call("two", 2), call("three", 1))
+        assert begun == ["one at 0", "two at 1", "three at 3"]
 
     in_virtual_time(act)
 

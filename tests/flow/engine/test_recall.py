@@ -242,6 +242,18 @@ async def test_the_prompt_holds_terms_examples_and_neighbours(database_url: str)
         assert system["content"].endswith("House style: Say vous.")
 
 
+async def test_a_provider_without_examples_is_shown_none(database_url: str) -> None:
+    """`examples = false`: nothing alike is looked for or told; what fills a field is not concerned."""
+    async with ChatServer() as server, world(database_url, chat(server)) as here:
+        await take_in(here, remembered("Save the file now", "Enregistrer"), remembered("Yes", "Oui"))
+        accepted = await here.accept({"a": {"one": "Save the file soon", "two": "Yes"}})
+        here.without_examples = ["chat"]
+        await Process(here).drain()
+        [item] = server.calls[0].question["items"]
+        assert "similar" not in item
+        assert (await here.texts(accepted.job_id))["two"] == "Oui"
+
+
 async def test_what_a_far_site_sends_along_goes_before_what_is_known_here(database_url: str) -> None:
     """Its style, and its terms where both have one for the same word; a check holds them as it holds ours."""
     then = {"act": "translate", "replace": {"file": "dossier", "window": "fenêtre"}}

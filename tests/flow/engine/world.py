@@ -141,6 +141,7 @@ class Process:
             call_timeout_seconds=call_timeout_seconds,
             fallbacks=world.fallbacks,
             bounds=world.bounds,
+            without_examples=world.without_examples,
         )
 
     async def drain(self) -> list[str]:
@@ -168,6 +169,7 @@ class World:
         self.queue = MemoryQueue()
         self.fallbacks: dict[str, tuple[str, ...]] = {}
         self.bounds: dict[str, Bounds] = {}
+        self.without_examples: list[str] = []
         self.gates: dict[str, Any] = {}
         makers = {provider.name: functools.partial(_given, provider) for provider in providers}
         batching = {provider.name: functools.partial(_given, provider) for provider in batchers}

@@ -31,7 +31,7 @@ from dragoman.model.documents import Text
 from dragoman.model.effects import Answer, Outgoing
 from dragoman.model.publications import Pace
 from dragoman.model.scopes import Workspace
-from dragoman.store.acts import compensating, publications
+from dragoman.store.acts import compensating
 from dragoman.store.database import Database
 from dragoman.store.transaction import Row
 from dragoman.workers import Keeper
@@ -216,7 +216,7 @@ class Press:
         return found[0], found[1], found[2]
 
     async def block(self, manifest_id: str) -> dict[str, Any]:
-        return await self.database.read(publications.publication_of, HERE, manifest_id)
+        return await self.database.read(press_rows.block, manifest_id)
 
     async def revert(self, manifest_id: str) -> list[str]:
         return await self.database.run(compensating.revert, HERE, manifest_id, "mia")

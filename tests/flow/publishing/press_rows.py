@@ -11,7 +11,9 @@ import sqlalchemy as sa
 from dragoman.content.selection import text_hash
 from dragoman.kernel.identity import key_hash
 from dragoman.model.documents import Text
-from dragoman.store.rows import executions, requests, texts
+from dragoman.model.scopes import System
+from dragoman.store.acts import publications
+from dragoman.store.rows import executions, manifests, requests, standings, texts
 from dragoman.store.rows import intents as intent_rows
 from dragoman.store.schema import effects as effect_tables
 from dragoman.store.schema import publishing as tables
@@ -54,6 +56,14 @@ def add_manifest(tx: Tx, settings: Mapping[str, Any], workspace: str = "default"
     }
     tx.insert(site_tables.manifests, [row])
     return manifest_id
+
+
+def block(tx: Tx, manifest_id: str) -> dict[str, Any]:
+    """The publication block of a manifest's status; its executions' counts are those of their steps."""
+    manifest = manifests.find(tx, System(), manifest_id)
+    assert manifest is not None
+    assert standings.differences(tx, manifest_id) == []
+    return publications.publication_of(tx, manifest)
 
 
 def settle(
@@ -178,3 +188,9 @@ def end_leases(tx: Tx) -> None:
     for table in (tables.publication_commands, tables.publication_requests):
         held = table.c.lease_expires_at.is_not(None)
         tx.touched(sa.update(table).where(held).values(lease_expires_at=tx.now - 1))
+
+
+def select_otherwise(tx: Tx, intent_id: str) -> None:
+    """As if its fields had been selected by another rule when it was prepared."""
+    table = site_tables.intents
+    tx.touched(sa.update(table).where(table.c.id == intent_id).values(selection_fingerprint="f" * 64))

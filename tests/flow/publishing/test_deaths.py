@@ -110,4 +110,4 @@ def test_wherever_a_process_dies_the_next_one_ends_what_it_began(sqlite_url: str
         died, died_back = played(sqlite_url, tmp_path / f"{point}", point, point)
         if not died and not died_back:
             break
-    assert 20 < point < _POINTS_MAX
+    assert 12 < point < _POINTS_MAX

@@ -126,10 +126,11 @@ def test_a_stale_holder_begins_nothing_and_ends_nothing(database_url: str, tmp_p
             [old] = await here.database.run(executing.claim_commands, "host/boot/3/3", 60, 5)
             delivery = await here.database.read(executing.delivery_of, old)
             step = delivery.steps[0]
-            known = await here.database.read(executing.material, old, step)
-            order = here.placing.order(old, step, known)
+            known = await here.database.read(executing.materials, old, [step])
+            order = here.placing.order(old, step, known[step.key])
             assert isinstance(order, Order)
-            begun = await here.database.run(executing.start_step, old, step, order, "host/boot/3/3", 30, 60)
+            start = executing.Start(step, order, False, "host/boot/3/3", 30, 60)
+            begun = await here.database.run(executing.start_step, old, start)
             assert isinstance(begun, Outgoing)
             await here.after_the_lease()
             before = await here.states()
@@ -137,12 +138,12 @@ def test_a_stale_holder_begins_nothing_and_ends_nothing(database_url: str, tmp_p
             late = await here.database.run(
                 executing.finish_step, begun, Answer("SUCCEEDED", body=b"{}"), old, step, order
             )
-            assert late == "lease_lost"
+            assert late == executing.Finished("lease_lost")
             for act in (executing.pause_delivery, executing.end_delivery):
                 with pytest.raises(LeaseLost):
                     await here.database.run(act, old)
             with pytest.raises(LeaseLost):
-                await here.database.run(executing.start_step, old, step, order, "host/boot/3/3", 30, 60)
+                await here.database.run(executing.start_step, old, start)
             assert await here.states() == before
             assert "ACCEPTED_LATE" in [row.outcome for row in await here.rows("attempts")]
 

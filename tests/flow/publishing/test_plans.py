@@ -259,3 +259,22 @@ def test_a_document_without_a_target_is_reported_and_leaves_nothing_durable_behi
             assert not (tmp_path / "a.json").exists()
 
     asyncio.run(play())
+
+
+def test_fields_that_are_selected_otherwise_by_now_are_not_written(database_url: str, tmp_path: Path) -> None:
+    """[C-064] compared again at publishing; the others go on."""
+
+    async def story() -> None:
+        async with press(database_url, tmp_path / "tree") as here:
+            for name in "ab":
+                here.put_catalogue(f"{name}.json", hello=f"Hello {name}")
+            manifest = await here.manifest()
+            first, second = [await here.settle(manifest, f"{name}.json") for name in "ab"]
+            await here.database.run(press_rows.select_otherwise, first)
+            await here.publish(manifest, first, second)
+            assert here.texts("fr/a.json") == {}
+            assert here.texts("fr/b.json") == {"hello": "«fr» Hello b"}
+            asked = await here.rows("requests")
+            assert [row.error_code for row in asked if row.error_code] == ["source_moved"]
+
+    asyncio.run(story())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from dragoman.store.acts import moving
+from dragoman.store.rows import shards
 from dragoman.store.schema import effects, publishing
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
@@ -72,8 +74,39 @@ def pause(tx: Tx, manifest_id: str, paused: bool) -> None:
     tx.touched(sa.update(tables.manifests).where(mine).values(paused=paused))
 
 
+def fail_pending(tx: Tx, manifest_id: str) -> None:
+    """Let what waits to be prepared fail, as preparation does it."""
+    table = tables.intents
+    mine = sa.select(table).where(table.c.manifest_id == manifest_id, table.c.state == "pending")
+    shards.lock(tx, manifest_id, [0])
+    for row in tx.all(mine):
+        moving.refuse(tx, row, "backend_unavailable", "nobody listens")
+    shards.recount(tx, manifest_id, [0])
+
+
+def fail_later(tx: Tx, manifest_id: str, document: str) -> None:
+    """As if a document had failed a minute from now."""
+    here = {"manifest_id": manifest_id, "document": document}
+    assert tx.update(tables.intents, here, {"completed_at": tx.now + 60_000_000}) == 1
+
+
+def generations_of(tx: Tx, manifest_id: str) -> dict[int, list[str]]:
+    """The documents of a manifest by the generation in which they stand."""
+    table = tables.intents
+    rows = tx.all(sa.select(table).where(table.c.manifest_id == manifest_id).order_by(table.c.document))
+    found: dict[int, list[str]] = {}
+    for row in rows:
+        found.setdefault(row.generation, []).append(row.document.removesuffix(".json"))
+    return found
+
+
 def age_lease(tx: Tx, manifest_id: str, age_seconds: int) -> None:
     """The lease of a manifest was taken so much earlier."""
     mine = tables.manifests.c.id == manifest_id
     earlier = tables.manifests.c.lease_expires_at - age_seconds * 1_000_000
     tx.touched(sa.update(tables.manifests).where(mine).values(lease_expires_at=earlier))
+
+
+def intents_of(tx: Tx, manifest_id: str) -> list[Row]:
+    """All intents of a manifest."""
+    return tx.all(sa.select(tables.intents).where(tables.intents.c.manifest_id == manifest_id))

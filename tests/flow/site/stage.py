@@ -90,7 +90,7 @@ class Stage:
     async def step_all(self) -> None:
         steps = (
             self.enumeration.step, self.preparing.step, self.submitting.step, self.submitting.resend_step,
-            self.steering.telling_step, self.steering.free_pairs_step,
+            self.steering.telling_step, self.steering.free_pairs_step, self.steering.retrying_step,
         )  # fmt: skip
         while any([await step() for step in steps]):
             pass

@@ -11,12 +11,21 @@ import sqlalchemy as sa
 from dragoman.kernel.errors import CallerError, LeaseLost
 from dragoman.model.effects import Answer
 from dragoman.model.intents import Sender
-from dragoman.store.acts import readiness, submitting
+from dragoman.model.scopes import System
+from dragoman.store.acts import readiness, retrying, submitting
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Tx
 from tests.doubles.engines import event
-from tests.flow.site.rows import attempts_of, intent_count, make_telling_due
+from tests.flow.site.rows import (
+    attempts_of,
+    fail_later,
+    fail_pending,
+    generations_of,
+    intent_count,
+    make_telling_due,
+)
 from tests.flow.site.stage import Stage, catalogue, stage
+from tests.simulation.bounds import bounded
 
 PAIRS = [("a.json", "de"), ("a.json", "fr"), ("b.json", "de")]
 DOCUMENTS = {"a.json": catalogue(hello="Hello"), "b.json": catalogue(one="One")}
@@ -237,6 +246,60 @@ def test_a_retry_asks_for_the_right_to_edit_anew(database_url: str) -> None:
             with pytest.raises(CallerError) as nothing:
                 await site.steering.retry("default", manifest, "mia")
             assert nothing.value.code == "nothing_to_retry"
+
+    asyncio.run(play())
+
+
+def test_a_retry_of_all_goes_by_pages_and_a_mark_that_outlives_its_process(database_url: str) -> None:
+    """[M-132, M-136, M-137] the first page stands at the answer; what fails later is not tried by it."""
+
+    async def play() -> None:
+        documents = {f"d{number}.json": catalogue(one="One") for number in range(7)}
+        async with stage(database_url, documents) as site:
+            manifest = (await site.admit([(name, "de") for name in documents])).manifest_id
+            await site.step_all()
+            [body] = site.engine.submissions()
+            refs = {item["ref"]: "backend_unavailable" for item in body["items"]}
+            await site.deliver(event(body, "job-1", fail=refs))
+            site.source.foreign = {"d0.json", "d1.json", "d4.json"}
+            with bounded({"RETRY_PER_TRANSACTION": 2}):
+                assert await site.steering.retry("default", manifest, "mia") == 2 + 5, (
+                    "two, and at most the rest"
+                )
+                assert await site.counts(manifest) == {"failed": 5, "preparing": 2}
+                await site.database.run(fail_pending, manifest)
+                await site.database.run(fail_later, manifest, "d6.json")
+                status = await site.views.status("default", manifest)
+                assert status["completed_at"] is None, "its mark keeps it open"
+                assert status["health"]["oldest_due_at"] is not None
+                [mark] = await site.database.read(retrying.marked, System(), 5)
+                page = await site.database.read(retrying.marked_page, System(), mark)
+                assert page is not None
+                assert await site.steering.retrying_step() == 1
+                late = await site.database.run(retrying.go_on_retrying, System(), mark, page, [])
+                assert late == 0, "another has done that page"
+                assert await site.steering.retrying_step() == 0
+            assert await site.database.read(retrying.marked, System(), 5) == []
+            generations = await site.database.read(generations_of, manifest)
+            assert generations == {1: ["d0", "d1", "d4", "d6"], 2: ["d2", "d3", "d5"]}
+            assert await site.counts(manifest) == {"failed": 6, "preparing": 1}
+
+    asyncio.run(play())
+
+
+def test_a_cancel_ends_a_shard_in_parts(database_url: str) -> None:
+    """And each part leaves counts that are true."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            manifest = (await site.admit(PAIRS)).manifest_id
+            await site.enumeration.step()
+            acts = site.database.acts
+            with bounded({"CANCEL_INTENTS": 2}):
+                assert await site.steering.cancel("default", manifest, "mia")
+            assert await site.counts(manifest) == {"skipped": 3}
+            assert site.database.acts - acts >= 1 + 2, "the decision, two parts"
+            assert (await site.views.status("default", manifest))["status"] == "canceled"
 
     asyncio.run(play())
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from dragoman.content import selection
 from dragoman.kernel.errors import SourceError
-from tests.flow.site.rows import all_pairs, intent_count
+from dragoman.model.contracts import Format
+from tests.flow.site.rows import all_pairs, intent_count, intents_of
 from tests.flow.site.scoped import admit, enumerate_all, site_of
 from tests.flow.site.stage import catalogue, stage
 
@@ -79,5 +81,35 @@ def test_documents_without_an_id_are_ignored_and_counted(sqlite_url: str) -> Non
             status = await site.views.status("default", admitted.manifest_id)
             assert status["enumeration"]["ignored_without_id"] == 3
             assert status["counts"]["total"] == 10
+
+    asyncio.run(play())
+
+
+def test_what_selects_fields_is_reckoned_once_a_collection_and_stands_on_each_intent(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[C-031, C-062, C-064] once a step, whatever documents and locales it has."""
+    asked: list[str] = []
+    real = selection.rule_of
+
+    def counted(form: Format, collection: str) -> str:
+        asked.append(collection)
+        return real(form, collection)
+
+    monkeypatch.setattr(selection, "rule_of", counted)
+
+    async def play() -> None:
+        async with stage(database_url, site_of(6, 3)) as site:
+            admitted = await admit(site, collections=["posts", "pages"])
+            await enumerate_all(site)
+            assert await site.preparing.step() == 18
+            assert sorted(asked) == ["pages", "posts"]
+            rows = await site.database.read(intents_of, admitted.manifest_id)
+            rules = {row.document.partition("/")[0]: set[str]() for row in rows}
+            for row in rows:
+                rules[row.document.partition("/")[0]].add(row.selection_fingerprint)
+                assert (row.generation, row.attempt_count, row.generation_attempt_count) == (1, 0, 0)
+            assert {name: len(found) for name, found in rules.items()} == {"posts": 1, "pages": 1}
+            assert rules["posts"] != rules["pages"]
 
     asyncio.run(play())

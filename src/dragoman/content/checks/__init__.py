@@ -7,10 +7,12 @@ that a person should look at. Texts are whole, without markers: what `restore` g
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from dragoman.content.checks.catalogue import CHECKS, Check
 from dragoman.content.checks.pair import Finding, Pair, Severity
 from dragoman.content.checks.reading import empty
+from dragoman.content.tokens import Family
 from dragoman.model.documents import Syntax
 
 __all__ = ["CHECKS", "Check", "Finding", "Pair", "Severity", "check"]
@@ -40,8 +42,15 @@ def check(
         source, target, syntax, source_locale, target_locale,
         max_length, tuple(glossary), tuple(kept), tuple(avoided), category, other,
     )  # fmt: skip
-    blank = tuple(empty(pair))
-    if blank or not source.strip():
-        return blank
-    found = [finding for run in CHECKS.values() for finding in run(pair)]
-    return tuple(sorted(found, key=lambda finding: finding.severity))
+    if not source.strip() or not target.strip():
+        blank = tuple(empty(pair))
+        if blank or not source.strip():
+            return blank
+    found = [finding for one in _holding(syntax, pair.families) for finding in one.run(pair)]
+    return tuple(sorted(found, key=lambda finding: finding.severity)) if found else ()
+
+
+@lru_cache(maxsize=1024)
+def _holding(syntax: Syntax, families: frozenset[Family]) -> tuple[Check, ...]:
+    """The checks that can have something to say of two texts which hold such code."""
+    return tuple(check for check in CHECKS.values() if check.holds(syntax, families))

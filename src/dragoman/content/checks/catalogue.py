@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.content.checks import conversation, kept, reading, terms, wording
-from dragoman.content.checks.pair import Finding, Pair
+from dragoman.content.checks.pair import CODE, Finding, Pair
+from dragoman.content.tokens import Family
 from dragoman.model.documents import Syntax
 
 Gravity = Literal["error", "warning", "by certainty"]
@@ -15,18 +16,27 @@ Gravity = Literal["error", "warning", "by certainty"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check. `about` is a rule for translators; no `syntaxes` means that it holds in all of them."""
+    """One check. `about` is a rule for translators; no `syntaxes` means that it holds in all of them.
+
+    `families` are the kinds of code that it is about: it has nothing to say where neither text has any.
+    """
 
     run: Callable[[Pair], Iterator[Finding]]
     severity: Gravity
     about: str
     syntaxes: frozenset[Syntax] = frozenset()
+    families: frozenset[Family] = frozenset()
     locales: str = "all"
     """In words, where a check asks different things of different languages."""
 
     def __call__(self, pair: Pair) -> Iterator[Finding]:
         """What it has to say of a pair."""
-        return self.run(pair) if not self.syntaxes or pair.syntax in self.syntaxes else iter(())
+        return self.run(pair) if self.holds(pair.syntax, pair.families) else iter(())
+
+    def holds(self, syntax: Syntax, families: frozenset[Family]) -> bool:
+        """Whether it can have something to say of two texts of this syntax that hold such code."""
+        known = not self.syntaxes or syntax in self.syntaxes
+        return known and not (self.families and self.families.isdisjoint(families))
 
 
 CHECKS: Mapping[str, Check] = {
@@ -41,6 +51,7 @@ CHECKS: Mapping[str, Check] = {
         "error",
         "Every placeholder of the source stands in the translation, as often, and in order where only its "
         "position tells it from others; plural forms for few numbers may say the number in words.",
+        families=CODE,
         locales="plural branches by CLDR",
     ),
     "icu": Check(
@@ -54,8 +65,14 @@ CHECKS: Mapping[str, Check] = {
         "by certainty",
         "Tags and their attributes, links and their targets, code, fences and shortcodes are those of the "
         "source; only what a reader is told (alt, title, label) is translated.",
+        families=CODE,
     ),
-    "addresses": Check(kept.addresses, "error", "URLs and mail addresses stay letter by letter."),
+    "addresses": Check(
+        kept.addresses,
+        "error",
+        "URLs and mail addresses stay letter by letter.",
+        families=frozenset(("url",)),
+    ),
     "numbers": Check(
         kept.numbers,
         "by certainty",

@@ -7,27 +7,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from dragoman.content.checks.pair import Finding, Pair, Severity, language
 from dragoman.content.checks.reading import width
+from dragoman.kernel.limits import SOURCES_KEPT
 
 
 def leaks(pair: Pair) -> Iterator[Finding]:
     """Our own signs, the answer's envelope, or a model that speaks about itself, in the text."""
-    if any(pair.target.count(sign) > pair.source.count(sign) for sign in "⟦⟧"):
+    if any(sign in pair.target and pair.target.count(sign) > pair.source.count(sign) for sign in "⟦⟧"):
         yield Finding("leaks", "error", "A marker (⟦…⟧) is left in the translation.")
-    for pattern, said in _LEAKS:
-        if pattern.search(pair.target) and not pattern.search(pair.source):
-            yield Finding("leaks", "error", said)
-    if _REFUSALS.search(pair.target) and not _REFUSALS.search(pair.source):
+    if _SIGN.search(pair.target):
+        for pattern, said in _LEAKS:
+            if pattern.search(pair.target) and not pattern.search(pair.source):
+                yield Finding("leaks", "error", said)
+    if not any(map(pair.target.lower().__contains__, REFUSED_BY)):
+        return
+    if REFUSALS.search(pair.target) and not REFUSALS.search(pair.source):
         yield Finding("leaks", "error", "The answer speaks about itself instead of translating.")
 
 
 def answered(pair: Pair) -> Iterator[Finding]:
     """A source that asks or orders was obeyed: its translation opens like an answer, or has another size."""
-    opens = bool(_OPENINGS.match(pair.target)) and not _OPENINGS.match(pair.source)
-    if not _asks(pair):
+    if not _asks(pair.source_words, pair.source_locale):
         return
+    opens = bool(_OPENINGS.match(pair.target)) and not _OPENINGS.match(pair.source)
     source, target = width(pair.source_words), width(pair.target_words)
     long, huge = target > max(_ANSWER_MIN, 3 * source), target > max(3 * _ANSWER_MIN, 6 * source)
     short = source >= _ORDER_MIN and target < source / 4
@@ -36,15 +41,17 @@ def answered(pair: Pair) -> Iterator[Finding]:
         yield Finding("answered", severity, "The source's question or order was answered, not translated.")
 
 
-def _asks(pair: Pair) -> bool:
+@lru_cache(maxsize=SOURCES_KEPT)
+def _asks(source: str, locale: str) -> bool:
     """Whether a source reads like something said to a model."""
-    text = pair.source_words.strip()
+    text = source.strip()
     if text.rstrip("\"'”»)").endswith(("?", "？", "؟", "՞")):
         return True
-    return bool(_INJECTION.search(text) or (language(pair.source_locale) == "en" and _ORDER.match(text)))
+    return bool(_INJECTION.search(text) or (language(locale) == "en" and _ORDER.match(text)))
 
 
 _ANSWER_MIN, _ORDER_MIN = 80, 40
+_SIGN = re.compile(r"[{<\[]")
 _LEAKS = (
     (
         re.compile(r"\{\s*\"(?:id|items|text|source_locale|target_locale)\"\s*:"),
@@ -57,7 +64,7 @@ _LEAKS = (
         "The translation holds signs that a model is steered by.",
     ),
 )
-_REFUSALS = re.compile(
+REFUSALS = re.compile(
     "|".join(
         (
             r"\bas an ai (?:language )?(?:model|assistant)\b",
@@ -91,6 +98,18 @@ _REFUSALS = re.compile(
     ),
     re.IGNORECASE,
 )
+REFUSED_BY = (
+    "as an ai ", "m sorry, ", "t assist with", "t help with", "the translation",
+    "modell", "hier ist die übersetzung", "es tut mir leid", "en tant qu", "voici la traduction",
+    "je suis désolé", "modelo de ", "la traducción", "lo siento, ", "aqui está a tradução", "não posso ",
+    "ecco la traduzione", "mi dispiace", "ai-model", "ai-taalmodel", "hier is de vertaling", "het spijt me",
+    "model językowy", "przykro mi", "oto tłumaczenie", "языковая модель", "как ии", "извините, ",
+    "вот перевод", "мовна модель", "ось переклад", "r yapay zeka ", "şte çeviri",
+    "作为", "以下是", "无法", "不能", "作為", "無法", "として", "以下の通り", "申し訳",
+    "모델로서", "죄송하지만",
+    "كنموذج لغوي", "بصفتي نموذج", "إليك الترجمة", "آسف، ",
+)  # fmt: skip
+"""Each refusal holds one of these in lower case: almost no other text does, and to look for them is cheap."""
 _OPENINGS = re.compile(
     r"\s*(?:sure|certainly|of course|absolutely|great question|here (?:is|are)|let me"
     r"|natürlich|gerne|selbstverständlich|bien sûr|certainement|avec plaisir|claro|por supuesto|con gusto"

@@ -159,6 +159,8 @@ def numbers(pair: Pair) -> Iterator[Finding]:
 
 def controls(pair: Pair) -> Iterator[Finding]:
     """Invisible characters; a direction mark beside a Latin name is usual in a right-to-left text."""
+    if pair.source.isprintable() and pair.target.isprintable() and _LOST not in pair.source + pair.target:
+        return
     wanted, found = _CONTROL.findall(pair.source), _CONTROL.findall(pair.target)
     if language(pair.target_locale) in _BROKEN_BY_ZERO_WIDTH_SPACE:
         found = [character for character in found if character != "\u200b"]
@@ -180,6 +182,8 @@ def _named(characters: Sequence[str]) -> str:
 
 
 _SHOWN_CHARS_MAX = 80
+_LOST = "\N{REPLACEMENT CHARACTER}"
+"""The only sign of these that Unicode calls printable."""
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffd\ufffe\uffff]"
     "|[\ud800-\udfff]"

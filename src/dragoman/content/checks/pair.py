@@ -7,12 +7,14 @@ what `restore` gives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import lru_cache
 from html import unescape
-from typing import Literal
+from typing import Literal, get_args
 
 from dragoman.content.tokens import Family, Token, tokens
+from dragoman.content.vocabulary import words_of
+from dragoman.kernel.limits import SOURCE_KEPT_CHARS, SOURCES_KEPT
 from dragoman.model.documents import Syntax
 
 Severity = Literal["error", "warning"]
@@ -33,9 +35,35 @@ class Finding:
     missing: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+class Side:
+    """One of the two texts: its `tokens`, cut by its syntax, and their `families`, the kinds of code in it.
+
+    `words` is what a reader reads: without code, entities as their characters. `phrases` has a `GAP` for code
+    that stands between them.
+    """
+
+    __slots__ = ("families", "phrases", "tokens", "words")
+
+    def __init__(self, text: str, syntax: Syntax) -> None:
+        self.tokens = tokens(text, syntax)
+        if len(self.tokens) == 1 and self.tokens[0].kind == "text":
+            self.families, self.words, self.phrases = _WORDS_ALONE, text, text
+            return
+        self.families = frozenset([token.family for token in self.tokens])
+        self.words = _words(self.tokens, " ")
+        self.phrases = _words(self.tokens, GAP)
+
+
+CODE: frozenset[Family] = frozenset(get_args(Family)) - {"text"}
+"""Every kind of code."""
+_WORDS_ALONE: frozenset[Family] = frozenset(("text",))
+_source_side = lru_cache(maxsize=SOURCES_KEPT)(Side)
+"""A source is looked at once for each of its locales."""
+
+
+@dataclass(slots=True, eq=False)
 class Pair:
-    """A source text and its translation.
+    """A source text and its translation; they are not changed.
 
     `category` is the plural form that they are, empty for none; `other` is then the source's form for most
     numbers, whose placeholders are at hand in every form.
@@ -54,46 +82,52 @@ class Pair:
     """Terms, each with a word that its translation must not use."""
     category: str = ""
     other: str = ""
+    families: frozenset[Family] = field(init=False)
+    """Every kind of code that either text holds; most texts hold none."""
+    is_echo: bool = field(init=False)
+    """Whether the translation's words are the source's."""
+    said: list[str] = field(init=False)
+    """The translation's words in lower case."""
+    _source: Side = field(init=False)
+    _target: Side = field(init=False)
 
-    @cached_property
-    def source_tokens(self) -> tuple[Token, ...]:
-        """The source, cut by its syntax."""
-        return tokens(self.source, self.syntax)
-
-    @cached_property
-    def target_tokens(self) -> tuple[Token, ...]:
-        """The translation, cut by the same syntax."""
-        return tokens(self.target, self.syntax)
-
-    @cached_property
-    def families(self) -> frozenset[Family]:
-        """Every kind of code that either text holds; most texts hold none."""
-        return frozenset(token.family for token in (*self.source_tokens, *self.target_tokens))
-
-    @cached_property
-    def source_words(self) -> str:
-        """What a reader reads of the source: words without code, entities as their characters."""
-        return _words(self.source_tokens, " ")
-
-    @cached_property
-    def target_words(self) -> str:
-        """What a reader reads of the translation."""
-        return _words(self.target_tokens, " ")
-
-    @cached_property
-    def source_phrases(self) -> str:
-        """The source's words, with a `GAP` for code that stands between them."""
-        return _words(self.source_tokens, GAP)
-
-    @cached_property
-    def target_phrases(self) -> str:
-        """The translation's words, with a `GAP` for code that stands between them."""
-        return _words(self.target_tokens, GAP)
+    def __post_init__(self) -> None:
+        is_short = len(self.source) <= SOURCE_KEPT_CHARS
+        self._source = (_source_side if is_short else Side)(self.source, self.syntax)
+        self._target = Side(self.target, self.syntax)
+        self.families = self._source.families | self._target.families
+        self.said = words_of(self._target.words)
+        self.is_echo = self._source.words.split() == self._target.words.split()
 
     @property
-    def is_echo(self) -> bool:
-        """Whether the translation's words are the source's."""
-        return self.source_words.split() == self.target_words.split()
+    def source_tokens(self) -> tuple[Token, ...]:
+        """The source, cut by its syntax."""
+        return self._source.tokens
+
+    @property
+    def target_tokens(self) -> tuple[Token, ...]:
+        """The translation, cut by the same syntax."""
+        return self._target.tokens
+
+    @property
+    def source_words(self) -> str:
+        """What a reader reads of the source: words without code, entities as their characters."""
+        return self._source.words
+
+    @property
+    def target_words(self) -> str:
+        """What a reader reads of the translation."""
+        return self._target.words
+
+    @property
+    def source_phrases(self) -> str:
+        """The source's words, with a `GAP` for code that stands between them."""
+        return self._source.phrases
+
+    @property
+    def target_phrases(self) -> str:
+        """The translation's words, with a `GAP` for code that stands between them."""
+        return self._target.phrases
 
     @property
     def may_spell_number(self) -> bool:

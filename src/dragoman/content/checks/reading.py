@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
+from operator import eq
 
 from dragoman.content import locales
 from dragoman.content.checks.pair import GAP, Finding, Pair, Severity, language
+from dragoman.kernel.limits import SOURCES_KEPT
 
 
 def empty(pair: Pair) -> Iterator[Finding]:
@@ -45,7 +48,7 @@ def length(pair: Pair) -> Iterator[Finding]:
     if pair.max_length is not None and len(pair.target) > pair.max_length:
         said = f"{len(pair.target)} characters, and no more than {pair.max_length} are allowed."
         yield Finding("length", "error", said)
-    source = width(pair.source_words)
+    source = _known_width(pair.source_words)
     if source >= _MEASURED_MIN and not source / 4 <= width(pair.target_words) <= source * 4:
         yield Finding("length", "warning", "The translation is far shorter or longer than its source.")
 
@@ -57,9 +60,12 @@ def width(words: str) -> int:
     return sum(3 if unicodedata.east_asian_width(c) in "WF" else 1 for c in words if not c.isspace())
 
 
+_known_width = lru_cache(maxsize=SOURCES_KEPT)(width)
+
+
 def punctuation(pair: Pair) -> Iterator[Finding]:
     """The last sign: `.` may be `。`, a Greek `?` is `;`, Thai ends with nothing; Spanish opens `¿`."""
-    source = _ending(pair.source_phrases, pair.source_locale)
+    source = _known_ending(pair.source_phrases, pair.source_locale)
     target = _ending(pair.target_phrases, pair.target_locale)
     free = _FREE_ENDINGS.get(language(pair.target_locale), frozenset())
     if source != target and not {source, target} <= free | {""}:
@@ -74,18 +80,20 @@ def punctuation(pair: Pair) -> Iterator[Finding]:
 
 def _ending(words: str, locale: str) -> str:
     """The class of a text's last sign, empty where it is none; looks through closing quotes and brackets."""
-    plain = unicodedata.normalize("NFKC", words)
+    plain = words if words.isascii() else unicodedata.normalize("NFKC", words)
     at = len(plain)
     while at and (plain[at - 1] in "\"' \n" or unicodedata.category(plain[at - 1]) in ("Pe", "Pf", "Zs")):
         at -= 1
     if plain.endswith("...", 0, at):
         return "…"
-    last = plain[at - 1 : at]
-    own = _OWN_ENDINGS.get(language(locale), {})
-    within = plain[:at].split()[-1:] if language(locale) == "hy" else []
-    if spoken := next((sign for word in within for sign in word if sign in "՞՜"), ""):
-        return _ENDINGS[spoken]
+    last, spoken = plain[at - 1 : at], language(locale)
+    if spoken == "hy" and (sign := _SAID_WITHIN.search(plain, 0, at)):
+        return _ENDINGS[sign[0]]
+    own = _OWN_ENDINGS.get(spoken, {})
     return own.get(last, _ENDINGS.get(last, last if last in (".", "?", "!", ":", "…") else ""))
+
+
+_known_ending = lru_cache(maxsize=SOURCES_KEPT)(_ending)
 
 
 def brackets(pair: Pair) -> Iterator[Finding]:
@@ -101,6 +109,16 @@ def brackets(pair: Pair) -> Iterator[Finding]:
 
 def whitespace(pair: Pair) -> Iterator[Finding]:
     """The same blanks at the ends, and as many line breaks where they mean something."""
+    source, target = pair.source.strip(), pair.target.strip()
+    if len(source) < len(pair.source) or len(target) < len(pair.target):
+        yield from _ends(pair)
+    lines = [text.count("\n") for text in (source, target)]
+    if lines[0] != lines[1] and pair.syntax not in ("html", "markdown"):
+        said = f"The source has {lines[0]} line breaks, the translation {lines[1]}."
+        yield Finding("whitespace", "warning", said)
+
+
+def _ends(pair: Pair) -> Iterator[Finding]:
     for side, strip in (("begins", str.lstrip), ("ends", str.rstrip)):
         source, target = (
             text[len(strip(text)) :] if side == "ends" else text[: len(text) - len(strip(text))]
@@ -109,16 +127,12 @@ def whitespace(pair: Pair) -> Iterator[Finding]:
         if source != target:
             said = f"The source {side} with {source!r}, the translation with {target!r}."
             yield Finding("whitespace", "warning", said)
-    lines = [text.strip().count("\n") for text in (pair.source, pair.target)]
-    if lines[0] != lines[1] and pair.syntax not in ("html", "markdown"):
-        said = f"The source has {lines[0]} line breaks, the translation {lines[1]}."
-        yield Finding("whitespace", "warning", said)
 
 
 def doubled(pair: Pair) -> Iterator[Finding]:
     """`the the`; not where a language doubles words to mean something, nor where the source does it."""
     spoken = language(pair.target_locale)
-    if _REDUPLICATING.fullmatch(spoken):
+    if not any(map(eq, pair.said, pair.said[1:])) or _REDUPLICATING.fullmatch(spoken):
         return
     usual = _DOUBLED.get(spoken, frozenset())
     found = [
@@ -153,6 +167,8 @@ _ENDINGS = {
     "\N{ARMENIAN EXCLAMATION MARK}": "!",
 }
 """Signs for a sign of ours; full-width ones are no others by NFKC."""
+_SAID_WITHIN = re.compile(r"[՞՜](?=\S*\Z)")
+"""Armenian asks and calls within the last word."""
 _OWN_ENDINGS = {"el": {";": "?"}, "hy": {":": "."}}
 _FREE_ENDINGS = {
     **dict.fromkeys(("th", "lo"), frozenset(".?!")),

@@ -11,8 +11,16 @@ from collections.abc import Iterator
 
 from dragoman.content import locales
 from dragoman.content.checks.pair import Finding, Pair, Severity, language
-from dragoman.content.vocabulary import letters_by_script, scripts_of, telling_characters, winner
+from dragoman.content.vocabulary import (
+    letters_by_script,
+    scripts_in,
+    scripts_of,
+    telling_characters,
+    winner,
+)
 
+_AT_HOME = frozenset(("LATIN",))
+"""The scripts that are at home everywhere."""
 _LETTERS_MIN = 4
 _PROSE_LETTERS_MIN = 20
 _TELLING_MIN = 3
@@ -24,6 +32,9 @@ def script(pair: Pair) -> Iterator[Finding]:
     """The letters are those of the locale; names and code in Latin are at home everywhere."""
     own = scripts_of(locales.script(pair.target_locale))
     if not own or pair.is_echo:
+        return
+    met = scripts_in(pair.target_words)
+    if (met & own and met - own <= _AT_HOME and "CJK" not in met) or not met:
         return
     found = letters_by_script(pair.target_words)
     mine = sum(count for name, count in found.items() if name in own)
@@ -67,12 +78,12 @@ def _east_asian(pair: Pair, characters: int, kana: int) -> Iterator[Finding]:
 def wrong_language(pair: Pair) -> Iterator[Finding]:
     """Small words that only another language has; from 20 letters on."""
     text = pair.target_words
-    if pair.is_echo or sum(map(str.isalpha, text)) < _PROSE_LETTERS_MIN:
+    if len(text) < _PROSE_LETTERS_MIN or pair.is_echo:
         return
     if locales.same_language(pair.source_locale, pair.target_locale):
         return
-    found = winner(text, language(pair.target_locale), language(pair.source_locale))
-    if found:
+    found = winner(pair.said, language(pair.target_locale), language(pair.source_locale))
+    if found and sum(map(str.isalpha, text)) >= _PROSE_LETTERS_MIN:
         said = (
             f"This reads as {locales.english_name(found)}, not as {locales.english_name(pair.target_locale)}."
         )

@@ -1,6 +1,6 @@
 """Second step of publishing: a plan's steps are run in order, each once, each on record before and after.
 
-    claim → verify the plan → for each open step: read again, begin (transaction), executor, end (transaction)
+    claim → verify the plan → begin the first step → executor, look at the next → end and begin → executor …
 
 Different plans run side by side, the steps of one never do, nor do steps of one target: a file may hold all
 locales, and each step looks at what the one before it wrote. Whoever takes a delivery over runs an ambiguous
@@ -10,7 +10,10 @@ step again under the same key. This module knows no executor and no direction: b
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -19,11 +22,16 @@ from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import DragomanError, LeaseLost, SourceError
 from dragoman.kernel.identity import sha256
 from dragoman.kernel.journal import logger
-from dragoman.kernel.limits import PUBLISH_STEP_SECONDS, STEP_SECONDS
+from dragoman.kernel.limits import (
+    PUBLISH_LOOK_STEPS,
+    PUBLISH_STEP_SECONDS,
+    STEP_SECONDS,
+)
 from dragoman.kernel.offload import Offload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import Format, Lease, LeaseKeeper, Source
 from dragoman.model.documents import Document
+from dragoman.model.effects import Outgoing
 from dragoman.model.publications import (
     Command,
     Direction,
@@ -43,7 +51,10 @@ _log = logger(__name__)
 
 DEFAULT_PACE = Pace()
 
-_GOES_ON = {"forward": ("done", "conflict"), "backward": ("done", "conflict", "refused")}
+_SOURCES_KEPT = 16
+
+Place = tuple[str, str]
+"""Root and target."""
 
 
 class Executing:
@@ -66,7 +77,7 @@ class Executing:
         self._offload = offload
         self._directions = directions
         self._pace = pace
-        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
 
     async def step(self) -> int:
         """Claim due commands and work each for a while, side by side; how many were worked.
@@ -102,37 +113,139 @@ class Executing:
             self._keeper.drop(lease)
 
     async def _run(self, command: Command, lease: Lease, delivery: executing.Delivery) -> None:
-        until = self._clock.monotonic() + STEP_SECONDS
         steps = [step for step in delivery.steps if step.ordinal in delivery.open_ordinals]
-        for step in reversed(steps) if command.direction == "backward" else steps:
-            place = (str(command.settings.get("root", "")), step.planned.target)
-            async with self._turns.setdefault(place, asyncio.Lock()):
-                if lease.lost:
-                    raise LeaseLost(f"execution {command.execution_id} is worked by somebody else")
-                if self._clock.monotonic() >= until:
-                    await self._database.run(executing.pause_delivery, command)
+        if command.direction == "backward":
+            steps.reverse()
+        run = _Run(command, lease, self._clock.monotonic() + STEP_SECONDS, _Turns(self._turns))
+        try:
+            for first in range(0, len(steps), PUBLISH_LOOK_STEPS):
+                if not await self._work(run, steps[first : first + PUBLISH_LOOK_STEPS]):
                     return
-                if await self._work(command, lease, step) not in _GOES_ON[command.direction]:
-                    return
+        finally:
+            run.turns.leave()
         if not steps:
             await self._database.run(executing.end_delivery, command)
 
-    async def _work(self, command: Command, lease: Lease, step: Step) -> Verdict:
-        """One step: what to do is decided from what stands now, and done under the ledger."""
-        known = await self._database.read(executing.material, command, step)
-        direction = self._directions[command.direction]
-        order = await self._offload.call(direction.order, command, step, known)
-        if isinstance(order, Ending):
-            return await self._database.run(executing.end_step, command, step, order)
-        deadline_seconds = min(PUBLISH_STEP_SECONDS, lease.left_seconds())
-        begin = (command, step, order, self._keeper.owner, deadline_seconds, self._pace.lease_seconds)
-        return await self._ledger.act(
-            "publication_step",
-            executing.start_step,
-            begin,
-            executing.finish_step,
-            (command, step, order),
+    async def _work(self, run: _Run, steps: Sequence[Step]) -> bool:
+        """Run these steps in order; False where the execution does not go on."""
+        run.known = await self._database.read(executing.materials, run.command, steps)
+        run.waiting = deque(steps)
+        while run.waiting:
+            if run.lease.lost:
+                raise LeaseLost(f"execution {run.command.execution_id} is worked by somebody else")
+            if self._clock.monotonic() >= run.until:
+                await self._database.run(executing.pause_delivery, run.command)
+                return False
+            step = run.waiting.popleft()
+            await run.turns.take(run.place(step))
+            start = await self._start_of(run, step)
+            begun = await self._database.run(executing.start_step, run.command, start)
+            if await self._chain(run, start, begun) not in executing.GOES_ON[run.command.direction]:
+                return False
+        return True
+
+    async def _chain(self, run: _Run, start: executing.Start, begun: Outgoing | Verdict) -> Verdict:
+        """From a step that has begun on, as far as the end of one is the begin of the next."""
+        while isinstance(begun, Outgoing):
+            run.turns.keep(run.place(start.step))
+            finished = await self._ledger.deliver(
+                "publication_step",
+                begun,
+                executing.finish_step,
+                (run.command, start.step, start.order),
+                partial(self._look_ahead, run),
+            )
+            if run.following is None or finished.following is None:
+                return finished.verdict
+            start, begun = run.following, finished.following
+        return begun
+
+    async def _look_ahead(self, run: _Run) -> executing.Start | None:
+        """How the next step is to begin, once the one under way is in place; None where it waits its turn."""
+        run.following = None
+        is_over = run.lease.lost or self._clock.monotonic() >= run.until
+        if is_over or not run.waiting or not await run.turns.take_if_free(run.place(run.waiting[0])):
+            return None
+        try:
+            run.following = await self._start_of(run, run.waiting[0])
+        except Exception:  # noqa: BLE001 - it is met again, once what the target has answered is written down
+            _log.exception("next step not looked at", execution=run.command.execution_id)
+        else:
+            run.waiting.popleft()
+        return run.following
+
+    async def _start_of(self, run: _Run, step: Step) -> executing.Start:
+        """What a step is to do, decided from what stands now.
+
+        What the store knew when the page of steps was read may be old; a conflict is believed only of fresh
+        knowledge.
+        """
+        known = run.known[step.key]
+        direction = self._directions[run.command.direction]
+        order = await self._offload.call(direction.order, run.command, step, known)
+        if isinstance(order, Ending) and order.event == "conflict":
+            fresh = await self._database.read(executing.materials, run.command, [step])
+            if fresh[step.key] != known:
+                order = await self._offload.call(direction.order, run.command, step, fresh[step.key])
+        return executing.Start(
+            step,
+            order,
+            known.begun,
+            self._keeper.owner,
+            min(PUBLISH_STEP_SECONDS, run.lease.left_seconds()),
+            self._pace.lease_seconds,
         )
+
+
+class _Turns:
+    """The targets that one delivery works at: one at a time, and for a moment the next one beside it."""
+
+    def __init__(self, locks: WeakValueDictionary[Place, asyncio.Lock]) -> None:
+        self._locks = locks
+        self._held: dict[Place, asyncio.Lock] = {}
+
+    async def take(self, place: Place) -> None:
+        """Wait for the turn at a target, and hold no other meanwhile."""
+        self.keep(place)
+        if place not in self._held:
+            lock = self._locks.setdefault(place, asyncio.Lock())
+            await lock.acquire()
+            self._held[place] = lock
+
+    async def take_if_free(self, place: Place) -> bool:
+        """Hold the turn at one more target; False where somebody has it: who holds a turn waits for none."""
+        lock = self._locks.setdefault(place, asyncio.Lock())
+        if place not in self._held and not lock.locked():
+            await lock.acquire()
+            self._held[place] = lock
+        return place in self._held
+
+    def keep(self, place: Place) -> None:
+        """Let every other target go."""
+        for other in [held for held in self._held if held != place]:
+            self._held.pop(other).release()
+
+    def leave(self) -> None:
+        """Let all targets go."""
+        while self._held:
+            self._held.popitem()[1].release()
+
+
+@dataclass(slots=True)
+class _Run:
+    """One delivery at work. `known` and `waiting` are those of the page of steps in hand."""
+
+    command: Command
+    lease: Lease
+    until: float
+    turns: _Turns
+    known: Mapping[str, Material] = field(default_factory=dict)
+    waiting: deque[Step] = field(default_factory=deque)
+    following: executing.Start | None = None
+
+    def place(self, step: Step) -> Place:
+        """Where a step writes: below a root, at a target."""
+        return str(self.command.settings.get("root", "")), step.planned.target
 
 
 class Placing:
@@ -141,6 +254,7 @@ class Placing:
     def __init__(self, source_of: Callable[[Mapping[str, Any]], Source], formats: Sequence[Format]) -> None:
         self._source_of = source_of
         self._formats = formats
+        self._sources: dict[tuple[str, int], Source] = {}
 
     def order(self, command: Command, step: Step, material: Material) -> Order | Ending:
         """Read source and target again and render what still belongs there.
@@ -149,7 +263,7 @@ class Placing:
         others go on.
         """
         try:
-            return self._order(command, step, material, self._source_of(command.settings))
+            return self._order(command, step, material, self._source(command))
         except SourceError as error:
             return Ending("wait", code=error.code, message=error.message)
         except DragomanError as error:
@@ -158,6 +272,15 @@ class Placing:
             _log.exception("document failed", intent=step.planned.intent_id)
             said = f"{step.planned.target}: {type(error).__name__} while it was rendered"
             return Ending("conflict", code="internal_error", message=said)
+
+    def _source(self, command: Command) -> Source:
+        """One a delivery, so that a folder is looked through once and not at every step."""
+        source = self._sources.get(key := (command.id, command.fence))
+        if source is None:
+            if len(self._sources) >= _SOURCES_KEPT:
+                self._sources.clear()
+            source = self._sources[key] = self._source_of(command.settings)
+        return source
 
     def _order(self, command: Command, step: Step, material: Material, source: Source) -> Order | Ending:
         planned, snapshot = step.planned, material.snapshot

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dragoman.content import documents, placing
+from dragoman.content.selection import rule_of
 from dragoman.kernel.errors import CallerError, SourceError
 from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import PUBLISH_LEASE_SECONDS
@@ -108,16 +109,22 @@ class Planning:
         )
 
     def _look(self, source: Source, intent: Publishable) -> tuple[bool, Document | None]:
-        """Whether the document is written whole, and what stands at its target."""
-        whole = False
+        """Whether the document is written whole, and what stands at its target.
+
+        Raises `CallerError` source_moved where its fields are selected otherwise than when it was prepared.
+        """
         try:
-            data = source.read(intent.document)
-            stands = source.read_target(intent.document, intent.locale)
-            form = documents.choose_format(self._formats, intent.document, data)
-            whole = form.whole
-            if stands is None or not stands.strip():
-                return whole, None
-            path = source.target_path(intent.document, intent.locale)
-            return whole, documents.open_document(form, path, stands, "target", intent.locale)
+            form = documents.choose_format(self._formats, intent.document, source.read(intent.document))
         except CallerError:
-            return whole, None
+            return False, None
+        if intent.selection not in ("", rule_of(form, source.collection_of(intent.document))):
+            said = f"the fields of {intent.document} are selected otherwise than when it was prepared"
+            raise CallerError(said, "source_moved")
+        try:
+            stands = source.read_target(intent.document, intent.locale)
+            if stands is None or not stands.strip():
+                return form.whole, None
+            path = source.target_path(intent.document, intent.locale)
+            return form.whole, documents.open_document(form, path, stands, "target", intent.locale)
+        except CallerError:
+            return form.whole, None

@@ -132,6 +132,7 @@ class _Reader:
         self._read: dict[str, tuple[Format, Document, str] | DragomanError] = {}
 
         self._asked = asked
+        self._rules: dict[tuple[str, str], str] = {}
         self._answers: dict[str, Mapping[str, bool] | DragomanError] = {}
 
     def may_edit(self, actor: str, document: str) -> bool:
@@ -169,6 +170,14 @@ class _Reader:
         except DragomanError as error:
             return error
 
+    def rule(self, form: Format, document: str) -> str:
+        """What selects the fields of a document, reckoned once for its collection."""
+        collection = self._source.collection_of(document)
+        place = (collection, form.name)
+        if place not in self._rules:
+            self._rules[place] = selection.rule_of(form, collection)
+        return self._rules[place]
+
     def target(self, form: Format, document: str, locale: str) -> Document | None:
         data = self._source.read_target(document, locale)
         if data is None or not data.strip():
@@ -200,7 +209,8 @@ def _prepare(
             return Preparation(intent, outcome, seen=chosen.seen)  # type: ignore[arg-type]
         for block in chosen.blocks:
             _refuse_unfit(block, chars_max)
-        return _envelope(intent, chosen, source, fingerprint, basis_of)
+        rule = reader.rule(form, intent.document)
+        return _envelope(intent, chosen, fingerprint, rule, basis_of)
     except SourceError as error:
         return Preparation(intent, "wait", code=error.code, message=error.message)
     except DragomanError as error:
@@ -215,8 +225,8 @@ def _prepare(
 def _envelope(
     intent: DueIntent,
     chosen: selection.Selection,
-    source: Document,
     source_fingerprint: str,
+    rule: str,
     basis_of: Callable[[Block], str],
 ) -> Preparation:
     fields, key_map = {}, {}
@@ -232,7 +242,7 @@ def _envelope(
         prepared=canonical.encode(envelope).decode("utf-8"),
         key_map=json.dumps(key_map, ensure_ascii=False),
         source_fingerprint=source_fingerprint,
-        selection_fingerprint=key_hash(*sorted(block.key for block in source.blocks)),
+        selection_fingerprint=rule,
         fields=len(fields),
         seen=chosen.seen,
     )

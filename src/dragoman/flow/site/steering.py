@@ -11,8 +11,8 @@ from dragoman.kernel.limits import ACTIVATE_PER_TRANSACTION, SWEEP_PAGE
 from dragoman.kernel.offload import InlineOffload, Offload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import Source
-from dragoman.model.scopes import Workspace
-from dragoman.store.acts import steering
+from dragoman.model.scopes import System, Workspace
+from dragoman.store.acts import retrying, steering
 from dragoman.store.database import Database
 
 _DOCUMENTS_ASKED = 1_000
@@ -48,31 +48,56 @@ class Steering:
     async def retry(
         self, workspace: str, manifest_id: str, actor: str, intent_ids: Sequence[str] | None = None
     ) -> int:
-        """Open a new generation of retryable failures; how many. Raises `CallerError` (`nothing_to_retry`
-        …).
+        """Open a new generation of retryable failures; how many it concerns. Raises `CallerError`
+        (`nothing_to_retry` …).
+
+        Where all are meant, a first page of them is open when this returns; the others follow by the sweep.
 
         Whether the actor may edit the documents is asked anew. One that may not be edited refuses a request
         that names it; where all failures are meant it is left out.
         """
         scope = Workspace(workspace)
-        found = await self._database.read(steering.retryable, scope, manifest_id, actor, intent_ids)
-        foreign = await self._foreign(actor, found)
-        if foreign and intent_ids is not None:
-            raise CallerError(f"{actor} may not edit {foreign[0]}", "forbidden", place="intent_ids")
-        retried = await self._database.run(
-            steering.retry_failed, scope, manifest_id, actor, intent_ids, foreign
-        )
+        if intent_ids is None:
+            count = await self._retry_all(scope, manifest_id, actor)
+        else:
+            found = await self._database.read(retrying.named, scope, manifest_id, actor, intent_ids)
+            if foreign := await self._foreign(found):
+                raise CallerError(f"{actor} may not edit {foreign[0]}", "forbidden", place="intent_ids")
+            count = await self._database.run(retrying.retry_named, scope, manifest_id, actor, intent_ids)
         await self._wake()
-        return retried.intents
+        return count
 
-    async def _foreign(self, actor: str, found: steering.Retryable) -> list[str]:
-        """The documents that this actor may not edit now."""
+    async def _retry_all(self, scope: Workspace, manifest_id: str, actor: str) -> int:
+        """Begin with the first page of which something may be edited; the sweep goes on with the others."""
+        after = -1
+        while True:
+            found = await self._database.read(retrying.page, scope, manifest_id, actor, after)
+            foreign = await self._foreign(found)
+            if not found.more or len(foreign) < len(found.documents):
+                return await self._database.run(
+                    retrying.begin_retry, scope, manifest_id, actor, found, foreign
+                )
+            after = found.through
+
+    async def retrying_step(self) -> int:
+        """One more page of every retry that is under way; how many intents it opened."""
+        opened = 0
+        for mark in await self._database.read(retrying.marked, System(), SWEEP_PAGE):
+            found = await self._database.read(retrying.marked_page, System(), mark)
+            if found is not None:
+                foreign = await self._foreign(found)
+                act = retrying.go_on_retrying
+                opened += await self._database.run(act, System(), mark, found, foreign)
+        return opened
+
+    async def _foreign(self, found: retrying.Retryable) -> list[str]:
+        """The documents that whoever asked may not edit now."""
         source = self._source_of(found.settings)
         documents = list(found.documents)
         foreign: list[str] = []
         for start in range(0, len(documents), _DOCUMENTS_ASKED):
             page = documents[start : start + _DOCUMENTS_ASKED]
-            rights = await self._offload.call(source.can_edit, actor, page)
+            rights = await self._offload.call(source.can_edit, found.actor, page)
             foreign += [document for document in page if not rights.get(document, False)]
         return foreign
 
@@ -119,7 +144,8 @@ class Steering:
         """Empty the shards of a canceled manifest, and tell the engine; whether it has heard."""
         if decision.canceled:
             for shard in steering.shards_of(decision.total):
-                await self._database.run(steering.cancel_shard, decision.manifest_id, shard)
+                while await self._database.run(steering.cancel_shard, decision.manifest_id, shard):
+                    pass
         word: dict[str, object] = {
             "revision": decision.revision,
             "paused": decision.paused and not decision.canceled,

@@ -127,9 +127,9 @@ def _settings(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
 
 def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
     manifest = viewing.manifest_row(tx, scope, manifest_id)
-    numbers = viewing.counts(tx, manifest)
+    sums = viewing.sums_of(tx, manifest)
+    numbers, split = viewing.counters(manifest, sums), viewing.field_split(sums)
     retryable = numbers.pop("retryable_failed")
-    split = viewing.field_split(tx, manifest.id)
     return {
         "manifest_id": manifest.id,
         "status": viewing.derived_status(manifest, numbers),
@@ -140,8 +140,8 @@ def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
         "retryable_failed": retryable,
         "fields": split,
         "cost": _cost(tx, scope, manifest.id, split),
-        "publication": publications.publication_of(tx, scope, manifest.id),
-        "health": _health(tx, manifest),
+        "publication": publications.publication_of(tx, manifest),
+        "health": _health(tx, manifest, sums),
         "created_at": iso(manifest.created_at),
         "started_at": iso(manifest.started_at),
         "updated_at": iso(manifest.updated_at),
@@ -150,8 +150,8 @@ def _status(tx: Tx, scope: Workspace, manifest_id: str) -> dict[str, Any]:
     }
 
 
-def _health(tx: Tx, manifest: Row) -> dict[str, Any]:
-    found = manifest_health.health(tx, manifest)
+def _health(tx: Tx, manifest: Row, sums: Mapping[str, Any]) -> dict[str, Any]:
+    found = manifest_health.health(tx, manifest, sums)
     waited_seconds = 0 if found.oldest_due_at is None else (tx.now - found.oldest_due_at) // MICROSECONDS
     error = {"code": found.error_code, "message": found.error_message}
     return {

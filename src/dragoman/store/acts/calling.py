@@ -7,6 +7,7 @@ written down, for the ledger never forgets money.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from dragoman.kernel.clock import seconds
@@ -22,6 +23,7 @@ from dragoman.kernel.limits import (
 from dragoman.machines.tables import ATTEMPT, CALL
 from dragoman.model.effects import Answer, AttemptPlan, Outgoing
 from dragoman.model.jobs import SLOW_DOWN, Account, CallPlan, Halt, OpenCall, Settled, Start
+from dragoman.store.joining import together
 from dragoman.store.rows import approvals, budgets, calls, controls, effects, jobs, lanes
 from dragoman.store.transaction import Row, Tx
 
@@ -33,24 +35,61 @@ class Policy(NamedTuple):
     batch_size: int
 
 
-def start_call(tx: Tx, fence: int, account: Account, start: Start, plan: CallPlan) -> Outgoing | Halt:
-    """Write a new call down and begin its first attempt, its worst case reserved.
+class Starting(NamedTuple):
+    """A call that somebody wants to begin under the fence of its job."""
 
-    A `Halt` where none may start now; then nothing is written. Raises `LeaseLost` under a stale fence.
+    fence: int
+    account: Account
+    start: Start
+    plan: CallPlan
+
+
+class Settling(NamedTuple):
+    """An answer that has come in. `jitter` spreads the next attempt."""
+
+    outgoing: Outgoing
+    answer: Answer
+    account: Account
+    jitter: float
+
+
+@together(Starting)
+def start_call(tx: Tx, askings: Sequence[Starting]) -> list[Outgoing | Halt]:
+    """Write new calls down and begin the first attempt of each, its worst case reserved.
+
+    A `Halt` for one that may not start now; of that nothing is written. Raises `LeaseLost` where a fence is
+    stale.
     """
-    halt = _halt(tx, fence, account) or _reserve(tx, account, start)
-    if halt:
-        return halt
-    call_id = tx.new_id()
-    outgoing = effects.begin_new(
+    answers: list[Outgoing | Halt | None] = list(_halts(tx, askings))
+    allowed: list[int] = []
+    for at in sorted(range(len(askings)), key=lambda at: budgets.order(askings[at].account)):
+        answers[at] = answers[at] or _reserve(tx, askings[at].account, askings[at].start)
+        if answers[at] is None:
+            allowed.append(at)
+    ids = [tx.new_id() for _ in allowed]
+    begun = effects.begin_new(
+        tx, [_new(askings[at], call_id) for at, call_id in zip(allowed, ids, strict=True)]
+    )
+    for at, outgoing in zip(allowed, begun, strict=True):
+        answers[at] = outgoing
+    calls.insert(
         tx,
+        [
+            calls.New(askings[at].account, askings[at].plan, call_id, outgoing.effect_id)
+            for at, call_id, outgoing in zip(allowed, ids, begun, strict=True)
+        ],
+    )
+    return [answer for answer in answers if answer is not None]
+
+
+def _new(asking: Starting, call_id: str) -> effects.New:
+    fence, account, start, plan = asking
+    return effects.New(
         calls.effect(account, plan, call_id),
         _attempt(account, plan, fence, start),
         plan.request,
         _facts(account),
     )
-    calls.insert(tx, account, plan, call_id, outgoing.effect_id)
-    return outgoing
 
 
 def start_again(tx: Tx, fence: int, account: Account, start: Start, call: OpenCall) -> Outgoing | Halt:
@@ -99,22 +138,72 @@ def resend_call(
     return begun
 
 
-def settle_call(tx: Tx, outgoing: Outgoing, answer: Answer, account: Account, jitter: float) -> Settled:
-    """Write down what one attempt came to: outcome, kept bytes, money, and when it may be tried again.
+@together(Settling)
+def settle_call(tx: Tx, askings: Sequence[Settling]) -> list[Settled]:
+    """Write down what attempts came to: outcome, kept bytes, money, and when each may be tried again.
 
-    The bytes are kept before they are read. `reply` is set where this attempt's answer is the one to be used.
+    The bytes are kept before they are read. `reply` is set where that attempt's answer is the one to be used.
     """
-    settled = effects.settle(tx, outgoing.attempt_id, answer)
-    if not settled.known:
-        return Settled(outgoing.attempt_id, outgoing.effect_id, settled.outcome)
-    attempt = effects.attempt(tx, outgoing.attempt_id)
-    if attempt is None:
-        raise LookupError(f"attempt {outgoing.attempt_id} vanished inside its transaction")
-    if settled.outcome in ATTEMPT.groups["PAID"]:
-        return _settle_paid(tx, outgoing, answer, account, attempt, settled.late)
+    found = effects.settle_all(tx, [(one.outgoing.attempt_id, one.answer) for one in askings])
+    paid = [at for at, one in enumerate(found) if one.known and one.outcome in ATTEMPT.groups["PAID"]]
+    fresh = [at for at in paid if not found[at].late]
+    settled = dict(
+        zip(fresh, _settle_paid(tx, [askings[at] for at in fresh], [found[at] for at in fresh]), strict=True)
+    )
+    for at, (asking, one) in enumerate(zip(askings, found, strict=True)):
+        if at not in settled:
+            settled[at] = _settle_late(tx, asking, one) if at in paid else _settle_unpaid(tx, asking, one)
+    return [settled[at] for at in range(len(askings))]
+
+
+def _settle_paid(tx: Tx, askings: Sequence[Settling], found: Sequence[effects.Settled]) -> list[Settled]:
+    """Answers to attempts that nobody has given up."""
+    bodies = [(one.outgoing, one.answer.body) for one in askings]
+    calls.keep_answers(tx, [(outgoing, body) for outgoing, body in bodies if body is not None])
+    used: set[str] = set()
+    for event in sorted({effects.event_of(one.answer) for one in askings}):
+        mine = [one.outgoing.effect_id for one in askings if effects.event_of(one.answer) == event]
+        used |= effects.move_all(tx, mine, event)
+    settled, uses = [], []
+    for asking, one in zip(askings, found, strict=True):
+        outgoing, answer, account, _ = asking
+        reply = account.read(answer.body or b"")
+        is_used = outgoing.effect_id in used
+        assert one.attempt is not None  # noqa: S101 - it has just been settled
+        uses.append(
+            budgets.Used(account, one.attempt, reply.usage, not is_used or reply.finish != "complete")
+        )
+        settled.append(
+            Settled(
+                outgoing.attempt_id, outgoing.effect_id, one.outcome, reply if is_used else None, answer.code
+            )
+        )
+    budgets.book_all(tx, uses)
+    return settled
+
+
+def _settle_late(tx: Tx, asking: Settling, found: effects.Settled) -> Settled:
+    """An answer to an attempt that was given up before: paid all the same, and of use if its call waits."""
+    outgoing, answer, account, _ = asking
+    if answer.body is not None:
+        calls.keep_answer(tx, outgoing, answer.body)
+    used = effects.move(tx, outgoing.effect_id, "find_done") and _is_wanted(tx, outgoing.effect_id)
+    reply = account.read(answer.body or b"")
+    assert found.attempt is not None  # noqa: S101 - it has just been settled
+    budgets.book(tx, account, found.attempt, reply.usage, wasted=not used or reply.finish != "complete")
+    return Settled(
+        outgoing.attempt_id, outgoing.effect_id, found.outcome, reply if used else None, answer.code
+    )
+
+
+def _settle_unpaid(tx: Tx, asking: Settling, found: effects.Settled) -> Settled:
+    """An attempt that cost nothing, of which nobody knows, or that was settled before."""
+    outgoing, answer, account, jitter = asking
+    if not found.known or found.attempt is None:
+        return Settled(outgoing.attempt_id, outgoing.effect_id, found.outcome)
     effects.move(tx, outgoing.effect_id, effects.event_of(answer))
-    if settled.outcome in ATTEMPT.groups["FREE"]:
-        budgets.release(tx, account, attempt)
+    if found.outcome in ATTEMPT.groups["FREE"]:
+        budgets.release(tx, account, found.attempt)
     due_at = next_try(tx, outgoing, answer, jitter)
     if answer.code in SLOW_DOWN:
         controls.pause_account(tx, account.account, due_at, answer.code)
@@ -122,29 +211,13 @@ def settle_call(tx: Tx, outgoing: Outgoing, answer: Answer, account: Account, ji
     return Settled(
         outgoing.attempt_id,
         outgoing.effect_id,
-        settled.outcome,
+        found.outcome,
         None,
         answer.code,
         answer.message,
         answer.status,
         due_at,
         answer.provider_ref,
-    )
-
-
-def _settle_paid(
-    tx: Tx, outgoing: Outgoing, answer: Answer, account: Account, attempt: Row, late: bool
-) -> Settled:
-    if answer.body is not None:
-        calls.keep_answer(tx, outgoing, answer.body)
-    event = "find_done" if late else effects.event_of(answer)
-    used = effects.move(tx, outgoing.effect_id, event)
-    if late:
-        used = used and _is_wanted(tx, outgoing.effect_id)
-    reply = account.read(answer.body or b"")
-    budgets.book(tx, account, attempt, reply.usage, wasted=not used or reply.finish != "complete")
-    return Settled(
-        outgoing.attempt_id, outgoing.effect_id, attempt.outcome, reply if used else None, answer.code
     )
 
 
@@ -169,7 +242,24 @@ def next_try(tx: Tx, outgoing: Outgoing, answer: Answer, jitter: float) -> int:
 
 def _halt(tx: Tx, fence: int, account: Account) -> Halt | None:
     """Why no attempt of this job may start now."""
-    row = jobs.permission(tx, account.job_id, fence, account.account)
+    return _why_not(tx, jobs.permissions(tx, [(account.job_id, fence)], account.account)[account.job_id])
+
+
+def _halts(tx: Tx, askings: Sequence[Starting]) -> list[Halt | None]:
+    """The same for each asking."""
+    by_account: dict[str, set[tuple[str, int]]] = {}
+    for asking in askings:
+        held = by_account.setdefault(asking.account.account, set())
+        held.add((asking.account.job_id, asking.fence))
+    found = {
+        (account, job_id): _why_not(tx, row)
+        for account, held in sorted(by_account.items())
+        for job_id, row in jobs.permissions(tx, held, account).items()
+    }
+    return [found[one.account.account, one.account.job_id] for one in askings]
+
+
+def _why_not(tx: Tx, row: Row) -> Halt | None:
     if row.cancel_asked or row.canceled:
         return Halt("canceled")
     if row.paused:

@@ -1,63 +1,89 @@
 """What becomes true of a job's fields: by a call that was judged, or without any call.
 
-Both lock the job under its holder's fence, write results and recount: a poll sees every call's progress.
+Both write results under the fence of the job's holder and recount: a poll sees every call's progress.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from dragoman.machines.tables import EFFECT
 from dragoman.model.jobs import Account, CallPlan, Closing, Job, OpenCall, Result
-from dragoman.model.memories import Place
+from dragoman.model.memories import Place, Shelf
+from dragoman.store.joining import together
 from dragoman.store.rows import calls, effects, job_fields, jobs, memory, segments
 from dragoman.store.transaction import Tx
 
 
-def close_call(tx: Tx, fence: int, job: Job, account: Account, closing: Closing) -> tuple[OpenCall, ...]:
-    """Store what a call brought, remember what passed, and write down the calls that follow: these are given.
+class Judged(NamedTuple):
+    """A call whose answer was judged under the fence of its job."""
 
-    The call's request is purged; its effect is done. Raises `LeaseLost` under a stale fence.
+    fence: int
+    job: Job
+    account: Account
+    closing: Closing
+
+
+@together(Judged)
+def close_call(tx: Tx, askings: Sequence[Judged]) -> list[tuple[OpenCall, ...]]:
+    """Store what calls brought, remember what passed, and write down the calls that follow: these are given.
+
+    The calls' requests are purged; their effects are done. Jobs are locked last, for as long as it takes to
+    count, so that their other calls can begin meanwhile. Raises `LeaseLost` where a fence is stale.
     """
-    jobs.hold(tx, job.id, fence)
-    if not calls.close(tx, closing.effect_id):
-        return ()
-    _end_effect(tx, closing.effect_id)
-    job_fields.end(tx, job.id, closing.results)
-    job_fields.count_calls(tx, job.id, closing.counted)
-    _remember(tx, job, closing)
-    memory.note_trials(tx, job.workspace, job.id, closing.spent)
-    follow_ups = tuple([_write_down(tx, account, plan) for plan in closing.follow_ups])
-    jobs.recount(tx, job.id)
-    return follow_ups
+    closed = calls.close(tx, {one.closing.effect_id for one in askings})
+    done = [one for one in askings if one.closing.effect_id in closed]
+    _end_effects(tx, closed)
+    results: dict[str, list[Result]] = {}
+    counted: dict[str, list[tuple[int, int]]] = {}
+    for _, job, _, closing in done:
+        results.setdefault(job.id, []).extend(closing.results)
+        counted.setdefault(job.id, []).extend(closing.counted)
+    job_fields.end(tx, results)
+    job_fields.count_calls(tx, counted)
+    _remember(tx, done)
+    for _, job, _, closing in done:
+        memory.note_trials(tx, job.workspace, job.id, closing.spent)
+    follow_ups = {
+        one.closing.effect_id: tuple([_write_down(tx, one.account, plan) for plan in one.closing.follow_ups])
+        for one in done
+    }
+    for job_id, fence in sorted({(one.job.id, one.fence) for one in askings}):
+        jobs.hold(tx, job_id, fence)
+        jobs.recount(tx, job_id)
+    return [follow_ups.get(one.closing.effect_id, ()) for one in askings]
 
 
-def _remember(tx: Tx, job: Job, closing: Closing) -> None:
+def _remember(tx: Tx, done: Sequence[Judged]) -> None:
     """Keep what passed its checks, and let searches know of it."""
-    if not closing.memorable:
-        return
-    place = Place(job.project, job.source_locale, closing.target_locale)
-    memory.keep(tx, job.workspace, place, closing.memorable)
-    plain = {one.source_hash: one.source for one in closing.memorable if isinstance(one.source, str)}
-    segments.add_fresh(tx, job.workspace, place.shelf, plain)
+    made: list[memory.Made] = []
+    plain: dict[tuple[str, Shelf], dict[str, str]] = {}
+    for _, job, _, closing in done:
+        place = Place(job.project, job.source_locale, closing.target_locale)
+        made += [(job.workspace, place, one) for one in closing.memorable]
+        plain.setdefault((job.workspace, place.shelf), {}).update(
+            (one.source_hash, one.source) for one in closing.memorable if isinstance(one.source, str)
+        )
+    memory.keep(tx, made)
+    for (workspace, shelf), sources in sorted(plain.items()):
+        segments.add_fresh(tx, workspace, shelf, sources)
 
 
 def _write_down(tx: Tx, account: Account, plan: CallPlan) -> OpenCall:
     call_id = tx.new_id()
     effect = effects.ensure(tx, calls.effect(account, plan, call_id))
-    calls.insert(tx, account, plan, call_id, effect.id)
+    calls.insert(tx, [calls.New(account, plan, call_id, effect.id)])
     return OpenCall(plan, call_id, effect.id, effect.state)
 
 
 def record_results(tx: Tx, fence: int, job: Job, results: Sequence[Result]) -> None:
     """Store what needed no call. Raises `LeaseLost`."""
     jobs.hold(tx, job.id, fence)
-    job_fields.end(tx, job.id, results)
+    job_fields.end(tx, {job.id: results})
     jobs.recount(tx, job.id)
 
 
-def _end_effect(tx: Tx, effect_id: str) -> None:
+def _end_effects(tx: Tx, effect_ids: set[str]) -> None:
     """An answer that was judged ends its effect; a refusal that was dealt with needs nobody."""
-    effect = effects.find(tx, effect_id)
-    if effect is not None and effect.state not in EFFECT.terminal:
-        effects.move(tx, effect_id, "link") or effects.move(tx, effect_id, "cancel")
+    linked = effects.move_all(tx, effect_ids, "link")
+    effects.move_all(tx, effect_ids - linked, "cancel")

@@ -27,12 +27,11 @@ def retry_execution(tx: Tx, scope: Scope, execution_id: str, actor: str) -> str:
     plan = _locked_plan(tx, execution.plan_id)
     newest = executions.newest(tx, plan.id) or execution
     _guard(tx, "retry", plan, newest)
-    direction = executions.direction_of(tx, newest)
     before = executions.steps(tx, newest.id)
     for step in before:
         if step.effect_id:
             effects.move(tx, step.effect_id, "approve")
-    made = _create(tx, plan, "retry", direction, [(step.ordinal, step.intent_id) for step in before])
+    made = _create(tx, plan, "retry", newest.direction, [(step.ordinal, step.intent_id) for step in before])
     _audit(tx, execution.workspace, made, "retry", actor, execution.manifest_id)
     return made
 

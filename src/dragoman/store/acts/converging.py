@@ -137,15 +137,15 @@ def pass_numbers(tx: Tx, manifest_id: str) -> dict[str, int] | None:
     manifest = manifests.find(tx, System(), manifest_id)
     if manifest is None:
         return {"completed": 0, "failed": 0, "canceled": 0}
-    published = publications.publication_of(tx, Workspace(manifest.workspace), manifest_id)["state"]
+    published = publications.publication_of(tx, manifest)["state"]
     if manifest.phase != "ended" or published in ("queued", "running"):
         return None
     return _numbers(tx, manifest)
 
 
 def _numbers(tx: Tx, manifest: Row) -> dict[str, int]:
-    counts = viewing.counts(tx, manifest)
-    split = viewing.field_split(tx, manifest.id)
+    sums = viewing.sums_of(tx, manifest)
+    counts, split = viewing.counters(manifest, sums), viewing.field_split(sums)
     money = viewing.money(tx, manifest.workspace, manifest.id)
     return {
         "completed": counts["completed"],

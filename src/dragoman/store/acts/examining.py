@@ -9,7 +9,7 @@ from dragoman.kernel.errors import CODES
 from dragoman.kernel.limits import PAUSES_TOLD, PROVIDER_ANSWER_BYTES_MAX
 from dragoman.machines.tables import JOB, MANIFEST
 from dragoman.store.acts import readiness
-from dragoman.store.rows import budgets, field_sums, jobs, shards
+from dragoman.store.rows import budgets, field_sums, jobs, shards, standings
 from dragoman.store.schema import engine, site
 from dragoman.store.transaction import Tx
 
@@ -62,6 +62,10 @@ def _counters(tx: Tx) -> list[dict[str, str]]:
         {"problem": f"the counters of manifest {row.id} differ from its intents", "remedy": "Report it."}
         for row in manifests
         if not (shards.agree(tx, row.id) and field_sums.agree(tx, row.id))
+    ] + [
+        {"problem": f"execution {name} of manifest {row.id} miscounts its steps", "remedy": "Report it."}
+        for row in manifests
+        for name in standings.differences(tx, row.id)
     ]
 
 

@@ -1,9 +1,9 @@
 """Transactions of execution: commands are claimed, steps begin and end, and nothing is called in here.
 
-A process that dies between `start_step` and `finish_step` leaves a step RUNNING, its attempt STARTED and a
-lease. Once that is over, the next claim gives the attempt up as unknown, makes the step PENDING and
-delivers it again under the same key; its target answers the same. After five deliveries in a row without an
-ended step nobody tries again.
+The end of a step and the begin of the next are one transaction. A process that dies between begin and end of
+a step leaves it RUNNING, its attempt STARTED and a lease. Once that is over, the next claim gives the attempt
+up as unknown, makes the step PENDING and delivers it again under the same key; its target answers the same.
+After five deliveries in a row without an ended step nobody tries again.
 """
 
 from __future__ import annotations
@@ -23,13 +23,30 @@ from dragoman.kernel.limits import (
 )
 from dragoman.machines.tables import REQUEST
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
-from dragoman.model.publications import Command, DirectionName, Ending, Material, Order, Record, Step
+from dragoman.model.publications import (
+    Command,
+    DirectionName,
+    Ending,
+    Material,
+    Order,
+    Record,
+    Result,
+    Step,
+)
 from dragoman.model.scopes import System
 from dragoman.store.acts.planning import result_of
 from dragoman.store.rows import effects, entries, executions, manifests, plans, requests, snapshots, texts
 from dragoman.store.transaction import Row, Tx
 
 Verdict = Literal["done", "refused", "raced", "conflict", "unknown", "lease_lost"]
+
+GOES_ON: Mapping[DirectionName, frozenset[Verdict]] = {
+    "forward": frozenset({"done", "conflict"}),
+    "backward": frozenset({"done", "conflict", "refused"}),
+}
+"""After these the next step of an execution may begin, by its direction."""
+
+_FAMILY = "publication_step"
 
 _REJECTIONS: Mapping[str, Verdict] = {"target_raced": "raced", "target_conflict": "conflict"}
 """What an executor's refusal means; any other code refuses the step, and with it the whole execution."""
@@ -52,8 +69,9 @@ def claim_commands(tx: Tx, owner: str, lease_seconds: float, limit: int) -> list
 
 def _begin(tx: Tx, row: Row) -> Command | None:
     execution = executions.of_command(tx, row.execution_id)
-    direction = executions.direction_of(tx, execution)
-    if direction == "backward" and executions.newer_open(tx, execution.manifest_id, execution.plan_id):
+    if execution.direction == "backward" and executions.newer_open(
+        tx, execution.manifest_id, execution.plan_id
+    ):
         _await_turn(tx, row)
         return None
     executions.move_execution(tx, execution.id, "deliver")
@@ -77,7 +95,7 @@ def _begin(tx: Tx, row: Row) -> Command | None:
         manifest_id=execution.manifest_id,
         project_id=manifest.project_id,
         executor=plan.executor,
-        direction=cast(DirectionName, direction),
+        direction=cast(DirectionName, execution.direction),
         settings=json.loads(manifest.settings),
     )
 
@@ -109,46 +127,72 @@ def verifies(delivery: Delivery) -> bool:
     return plans.fingerprint_of(delivery.executor, planned) == delivery.fingerprint
 
 
-def material(tx: Tx, command: Command, step: Step) -> Material:
-    """What the store knows of a step now: texts, what was last written there, and what stood there before."""
-    planned = step.planned
-    records = texts.entries(tx, command.project_id, [(planned.document, planned.locale)])
-    return Material(
-        results=tuple(result_of(row) for row in texts.results(tx, [planned.intent_id])),
-        records={
-            row.key_hash: Record(row.source_hash, row.written_hash, row.origin, row.manifest_id)
-            for row in records
-        },
-        snapshot=snapshots.find(tx, _forward_key(command, step)),
-    )
+def materials(tx: Tx, command: Command, steps: Sequence[Step]) -> dict[str, Material]:
+    """What the store knows of steps now, by key: texts, what was last written there, what stood before."""
+    planned = [step.planned for step in steps]
+    results: dict[str, list[Result]] = {one.intent_id: [] for one in planned}
+    for row in texts.results(tx, list(results)):
+        results[row.intent_id].append(result_of(row))
+    records: dict[tuple[str, str], dict[str, Record]] = {(one.document, one.locale): {} for one in planned}
+    for row in texts.entries(tx, command.project_id, records):
+        known = Record(row.source_hash, row.written_hash, row.origin, row.manifest_id)
+        records[row.document, row.locale][row.key_hash] = known
+    stood = snapshots.of_steps(tx, [_forward_key(command, step) for step in steps])
+    begun = effects.known_keys(tx, command.workspace, _FAMILY, [step.key for step in steps])
+    return {
+        step.key: Material(
+            results=tuple(results[step.planned.intent_id]),
+            records=records[step.planned.document, step.planned.locale],
+            snapshot=stood.get(_forward_key(command, step)),
+            begun=step.key in begun,
+        )
+        for step in steps
+    }
 
 
-def start_step(
-    tx: Tx,
-    command: Command,
-    step: Step,
-    order: Order,
-    owner: str,
-    deadline_seconds: float,
-    lease_seconds: float,
-) -> Outgoing | Verdict:
+class Start(NamedTuple):
+    """How a step is to begin. One that ends without anything being asked comes with an `Ending`.
+
+    `begun`: an effect stands under its key already, from an earlier delivery or execution.
+    """
+
+    step: Step
+    order: Order | Ending
+    begun: bool
+    owner: str
+    deadline_seconds: float
+    lease_seconds: float
+
+
+class Finished(NamedTuple):
+    """What became of a step, and of the one that was to begin with its end: None where it did not."""
+
+    verdict: Verdict
+    following: Outgoing | Verdict | None = None
+
+
+def start_step(tx: Tx, command: Command, start: Start) -> Outgoing | Verdict:
     """Begin a step: what stood there is kept, the attempt is on record, the lease is fresh.
 
     Raises `LeaseLost` when the command is no longer ours: then nothing is written and nothing may be called.
     """
-    held = _held(tx, command)
+    return _start(tx, command, _held(tx, command), start)
+
+
+def _start(tx: Tx, command: Command, held: Row, start: Start) -> Outgoing | Verdict:
+    step, order = start.step, start.order
+    if isinstance(order, Ending):
+        return _end_unasked(tx, held, step, order)
     halted = _halted(tx, command, held, step)
     if halted is not None:
         return halted
-    executions.move_step(tx, command.execution_id, step.ordinal, "start")
     if order.snapshot is not None:
         snapshots.keep(tx, command.workspace, step.key, step.planned.target, order.snapshot)
-    effect = effects.ensure(tx, _identity(command, step))
     plan = AttemptPlan(
         account=command.executor,
-        worker=owner,
+        worker=start.owner,
         fence=command.fence,
-        deadline_seconds=deadline_seconds,
+        deadline_seconds=start.deadline_seconds,
         request_fingerprint=sha256(order.body or b""),
     )
     facts: dict[str, str | int] = {
@@ -158,11 +202,18 @@ def start_step(
         "step_key": step.key,
         **order.facts,
     }
-    outgoing = effects.start(tx, effect, plan, order.body or b"", facts)
+    sent = (plan, order.body or b"", facts)
+    identity = _identity(command, step)
+    outgoing: Outgoing | None
+    if start.begun:
+        outgoing = effects.start(tx, effects.ensure(tx, identity), *sent)
+    else:
+        (outgoing,) = effects.begin_new(tx, [effects.New(identity, *sent)])
     if outgoing is None:
+        executions.move_step(tx, command.execution_id, step.ordinal, "start")
         return _end(tx, held, step, "conflict", "canceled", "the effect was canceled", 0)
-    executions.count_attempt(tx, command.execution_id, step.ordinal, effect.id)
-    executions.renew(tx, command.id, command.fence, lease_seconds)
+    executions.begin_step(tx, command.execution_id, step.ordinal, outgoing.effect_id)
+    executions.renew(tx, command.id, command.fence, start.lease_seconds)
     return outgoing
 
 
@@ -182,8 +233,8 @@ def _halted(tx: Tx, command: Command, held: Row, step: Step) -> Verdict | None:
     said = manifests.word_of(tx, command.manifest_id) if command.direction == "forward" else None
     if said is None:
         return None
-    planned_at = executions.of_command(tx, command.execution_id).created_at
     if said.canceled_at is not None:
+        planned_at = executions.of_command(tx, command.execution_id).created_at
         if planned_at > said.canceled_at or snapshots.find(tx, step.key) is not None:
             return None
         executions.finish(tx, held, "fail", "canceled", "the manifest was canceled")
@@ -201,7 +252,7 @@ def _identity(command: Command, step: Step) -> EffectIdentity:
     planned = step.planned
     return EffectIdentity(
         workspace=command.workspace,
-        family="publication_step",
+        family=_FAMILY,
         key=step.key,
         idempotency="PROVIDER_IDEMPOTENT",
         purpose="put a translation in place" if command.direction == "forward" else "take a translation back",
@@ -213,29 +264,44 @@ def _identity(command: Command, step: Step) -> EffectIdentity:
 
 
 def finish_step(
-    tx: Tx, outgoing: Outgoing, answer: Answer, command: Command, step: Step, order: Order
-) -> Verdict:
-    """Write down what the target answered, and all that follows from it, in one.
+    tx: Tx,
+    outgoing: Outgoing,
+    answer: Answer,
+    command: Command,
+    step: Step,
+    order: Order,
+    following: Start | None = None,
+) -> Finished:
+    """Write down what the target answered, and all that follows from it, and begin the `following` step where
+    the execution goes on: all in one.
 
     The attempt is recorded also under a stale fence; everything else is then left to the new holder.
     """
     held = executions.hold(tx, command.id, command.fence)
     effects.settle(tx, outgoing.attempt_id, answer)
     if held is None:
-        return "lease_lost"
+        return Finished("lease_lost")
     effects.move(tx, outgoing.effect_id, effects.event_of(answer))
     verdict = _verdict(answer)
     if verdict == "done":
         _succeed(tx, held, command, step, order, json.loads(answer.body or b"{}"))
     elif verdict == "conflict":
-        _end(tx, held, step, "conflict", answer.code, answer.message, 0)
+        _move_to_end(tx, held, step, "conflict", answer.code, answer.message, 0)
     elif verdict == "refused":
         _fail(tx, held, command, step, answer)
     else:
         event = "race" if verdict == "raced" else "lose"
         executions.move_step(tx, held.execution_id, step.ordinal, event, **_said(answer.code, answer.message))
         _postpone(tx, held, answer.code, answer.message)
-    return verdict
+    if verdict not in GOES_ON[command.direction]:
+        return Finished(verdict)
+    if following is None:
+        _go_on(tx, held)
+        return Finished(verdict)
+    if held.deliveries_without_progress:
+        executions.progress(tx, held.id, held.fence)
+        held = _held(tx, command)
+    return Finished(verdict, _start(tx, command, held, following))
 
 
 def _verdict(answer: Answer) -> Verdict:
@@ -246,13 +312,12 @@ def _verdict(answer: Answer) -> Verdict:
     return "raced" if answer.outcome == "NOT_STARTED" else "unknown"
 
 
-def end_step(tx: Tx, command: Command, step: Step, ending: Ending) -> Verdict:
-    """End a step of which nothing is asked of the target, or put its command off. Raises `LeaseLost`."""
-    held = _held(tx, command)
+def _end_unasked(tx: Tx, held: Row, step: Step, ending: Ending) -> Verdict:
+    """End a step of which nothing is asked of the target, or put its command off."""
     if ending.event == "wait":
         _postpone(tx, held, ending.code, ending.message)
         return "raced"
-    executions.move_step(tx, command.execution_id, step.ordinal, "start")
+    executions.move_step(tx, held.execution_id, step.ordinal, "start")
     return _end(tx, held, step, ending.event, ending.code, ending.message, ending.left)
 
 
@@ -260,9 +325,15 @@ def _end(
     tx: Tx, held: Row, step: Step, event: Literal["succeed", "conflict"], code: str, message: str, left: int
 ) -> Verdict:
     """End a running step that wrote nothing, and go on with the others."""
-    executions.move_step(tx, held.execution_id, step.ordinal, event, units_left=left, **_said(code, message))
+    _move_to_end(tx, held, step, event, code, message, left)
     _go_on(tx, held)
     return "done" if event == "succeed" else "conflict"
+
+
+def _move_to_end(
+    tx: Tx, held: Row, step: Step, event: Literal["succeed", "conflict"], code: str, message: str, left: int
+) -> None:
+    executions.move_step(tx, held.execution_id, step.ordinal, event, units_left=left, **_said(code, message))
 
 
 def _succeed(tx: Tx, held: Row, command: Command, step: Step, order: Order, receipt: dict[str, Any]) -> None:
@@ -295,7 +366,6 @@ def _succeed(tx: Tx, held: Row, command: Command, step: Step, order: Order, rece
         error_code=None,
         error_message=None,
     )
-    _go_on(tx, held)
 
 
 def _fail(tx: Tx, held: Row, command: Command, step: Step, answer: Answer) -> None:
@@ -307,7 +377,6 @@ def _fail(tx: Tx, held: Row, command: Command, step: Step, answer: Answer) -> No
     """
     executions.move_step(tx, held.execution_id, step.ordinal, "refuse", **_said(answer.code, answer.message))
     if command.direction == "backward":
-        _go_on(tx, held)
         return
     executions.finish(tx, held, "fail", answer.code, sanitize(answer.message))
     for intent_id in executions.intents_not_run(tx, held.execution_id):
@@ -323,7 +392,8 @@ def _fail(tx: Tx, held: Row, command: Command, step: Step, answer: Answer) -> No
 
 def _go_on(tx: Tx, held: Row) -> None:
     """A step has ended; with the last one, execution and command end as well."""
-    executions.progress(tx, held.id, held.fence)
+    if held.deliveries_without_progress:
+        executions.progress(tx, held.id, held.fence)
     if executions.has_open_steps(tx, held.execution_id):
         return
     refused = executions.refused_step(tx, held.execution_id)

@@ -32,6 +32,8 @@ def next_due(tx: Tx, scope: Workspace, manifest_id: str) -> int | None:
     manifest = manifests.find(tx, scope, manifest_id)
     if manifest is not None and manifest.paused:
         return None if manifest.control_due_at is None else int(manifest.control_due_at)
+    if manifest is not None and manifest.retry_asked_at is not None:
+        return int(manifest.retry_asked_at)
     questions = _questions(tx, scope, [manifest_id, *_holders(tx, manifest_id)])
     found = [
         tx.scalar(sa.select(sa.func.min(column).label("due")).where(*where)) for column, where in questions

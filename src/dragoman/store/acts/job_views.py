@@ -19,7 +19,10 @@ from dragoman.store.transaction import Row, Tx
 
 
 class Loaded(NamedTuple):
-    """A claimed job, what is still open of it, the number of its last call, and its project's library."""
+    """A claimed job, what is still open of it, the number of its last call, and its project's library.
+
+    `has_trials`: whether any text of its workspace was ever tried in vain.
+    """
 
     job: Job
     cancel_asked: bool
@@ -27,6 +30,7 @@ class Loaded(NamedTuple):
     calls: tuple[OpenCall, ...]
     last_call: int
     library: Library
+    has_trials: bool = False
 
 
 def load_job(tx: Tx, _system: System, job_id: str) -> Loaded:
@@ -48,7 +52,15 @@ def load_job(tx: Tx, _system: System, job_id: str) -> Loaded:
     shelf = Shelf(job.project, job.source_locale)
     locales = sorted({field.target_locale for field in fields})
     library = _with(row.library, remembering.library(tx, Workspace(job.workspace), shelf, locales))
-    return Loaded(job, row.cancel_asked, fields, open_calls, calls.last_ordinal(tx, job_id), library)
+    return Loaded(
+        job,
+        row.cancel_asked,
+        fields,
+        open_calls,
+        calls.last_ordinal(tx, job_id),
+        library,
+        memory.has_trials(tx, job.workspace),
+    )
 
 
 def _with(brought: str | None, own: Library) -> Library:

@@ -32,6 +32,15 @@ def prepare(tx: Tx, outcomes: Sequence[Preparation]) -> None:
     history.of_moves(tx, [outcome.intent for outcome in outcomes], "prepare")
 
 
+def reopen(tx: Tx, seen: Sequence[Row]) -> None:
+    """Open a new generation of failed intents. Raises `LeaseLost` like `move`."""
+    intents.reopen(tx, seen)
+    for generation in sorted({row.generation for row in seen}):
+        alike = [row for row in seen if row.generation == generation]
+        fresh = {"generation": generation + 1, "generation_attempt_count": 0}
+        history.of_moves(tx, alike, "retry", fresh)
+
+
 def refuse(tx: Tx, intent: Row | DueIntent, code: str, message: str) -> None:
     """Fail one intent with a code. Raises `LeaseLost` like `move`."""
     move(

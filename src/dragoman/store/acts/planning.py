@@ -96,6 +96,7 @@ def publishable(tx: Tx, work: PlanningWork) -> list[Publishable]:
             locale=row.locale,
             results=tuple(found[row.id]),
             records=records.get((row.document, row.locale), {}),
+            selection=row.selection_fingerprint or "",
         )
         for row in rows
         if found[row.id]
@@ -126,9 +127,11 @@ def write_plan(
     What could not be read is asked for anew by a request of its own; where nothing could, there is no plan
     (None). Raises `LeaseLost` when a request is no longer ours: then nothing is written.
     """
-    if not requests.hold(tx, work.requests):
-        raise LeaseLost(f"a publication request of manifest {work.manifest_id} is planned by somebody else")
     plan_id = _insert(tx, work, steps) if steps or not postponed else None
+    if not requests.hold(
+        tx, work.requests
+    ):  # after the commands that the plan overtakes: nobody waits in turn
+        raise LeaseLost(f"a publication request of manifest {work.manifest_id} is planned by somebody else")
     _ask_again(tx, work, [one for one in postponed if not one.for_good], work.attempt)
     _ask_again(tx, work, [one for one in postponed if one.for_good], RETRIES_PER_GENERATION)
     planned = list(work.requests)

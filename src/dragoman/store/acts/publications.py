@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,9 +12,9 @@ import sqlalchemy as sa
 from dragoman.kernel.clock import iso
 from dragoman.kernel.errors import CODES, CallerError
 from dragoman.kernel.limits import FAILURES_PAGE, PAIRS_MAX
-from dragoman.machines.tables import STEP
+from dragoman.machines.tables import EXECUTION, STEP
 from dragoman.model.scopes import Scope
-from dragoman.store.rows import executions, manifests, plans, requests
+from dragoman.store.rows import executions, manifests, plans, requests, standings
 from dragoman.store.schema import site
 from dragoman.store.transaction import Row, Tx
 
@@ -25,24 +26,23 @@ _LEFT = {
 """Why a step that succeeded left texts, by its direction."""
 
 
-def publication_of(tx: Tx, scope: Scope, manifest_id: str) -> dict[str, Any]:
+def publication_of(tx: Tx, manifest: Row) -> dict[str, Any]:
     """The publication block of a manifest's status.
 
     `state`: none, queued, running, in_place, failed, reverted; failed as soon as one intent is not in
     place. `written` and `source_moved` count fields, `steps` the newest step of each intent by state;
     `problems` names at most 25 that are not in place, or of which nobody knows.
     """
-    manifest = _manifest(tx, scope, manifest_id)
-    stand = executions.where_intents_stand(tx, manifest.workspace, manifest_id)
-    unplanned = _unplanned(tx, manifest)
-    problems = _problems(tx, manifest, FAILURES_PAGE) + unplanned
+    stand = standings.of_manifest(tx, manifest.workspace, manifest.id)
+    problems = _problems(tx, manifest, FAILURES_PAGE) if stand.troubled else []
+    problems += itertools.islice(_unplanned(tx, manifest), FAILURES_PAGE - len(problems))
     return {
         "state": _state(tx, manifest, stand, bool(problems)),
         "executor": str(json.loads(manifest.settings).get("executor", "")),
-        "written": sum(row.written for row in stand if row.direction == "forward"),
-        "source_moved": sum(row.left for row in stand if row.direction == "forward"),
-        "steps": _by_state(stand),
-        "problems": problems[:FAILURES_PAGE],
+        "written": stand.written,
+        "source_moved": stand.left,
+        "steps": {state.lower(): number for state, number in stand.steps.items()},
+        "problems": problems,
     }
 
 
@@ -53,7 +53,7 @@ def unpublished(tx: Tx, scope: Scope, manifest_id: str) -> list[dict[str, Any]]:
     person changed in a shared file before it was reverted.
     """
     manifest = _manifest(tx, scope, manifest_id)
-    return _problems(tx, manifest, PAIRS_MAX) + _unplanned(tx, manifest) + _left(tx, manifest)
+    return [*_problems(tx, manifest, PAIRS_MAX), *_unplanned(tx, manifest), *_left(tx, manifest)]
 
 
 def _manifest(tx: Tx, scope: Scope, manifest_id: str) -> Row:
@@ -63,18 +63,17 @@ def _manifest(tx: Tx, scope: Scope, manifest_id: str) -> Row:
     return manifest
 
 
-def _state(tx: Tx, manifest: Row, stand: Sequence[Row], has_problems: bool) -> str:
+def _state(tx: Tx, manifest: Row, stand: standings.Standing, has_problems: bool) -> str:
     """One word for all of it: work under way first, then what is not well, then what is."""
-    states = {run.state for run in executions.open_ones(tx, manifest.workspace, manifest.id)}
-    if "RUNNING" in states:
+    if "RUNNING" in stand.executions:
         return "running"
-    if states or requests.waiting(tx, manifest.workspace, manifest.id):
+    if EXECUTION.open & stand.executions.keys() or requests.waiting(tx, manifest.workspace, manifest.id):
         return "queued"
     if has_problems:
         return "failed"
-    if any(row.written for row in stand if row.direction == "forward"):
+    if stand.written:
         return "in_place"
-    return "reverted" if any(row.direction == "backward" for row in stand) else "none"
+    return "reverted" if stand.taken_back else "none"
 
 
 def _by_state(rows: Sequence[Row]) -> dict[str, int]:
@@ -87,47 +86,45 @@ def _by_state(rows: Sequence[Row]) -> dict[str, int]:
 
 def _problems(tx: Tx, manifest: Row, limit: int) -> list[dict[str, Any]]:
     """Steps that are not in place, and why; one that was never run has the reason of its execution."""
-    rows = executions.not_in_place(tx, manifest.workspace, manifest.id, limit)
-    planned = _planned(tx, {row.execution_id: row.plan_id for row in rows}, rows)
     return [
         {
             "execution_id": row.execution_id,
             "ordinal": row.ordinal,
             "state": "not_run" if row.state == STEP.initial else row.state.lower(),
-            **planned[row.execution_id, row.ordinal],
+            **_place(row),
             **(_said(row) if row.error_code else _said(row, row.execution_code)),
         }
-        for row in rows
+        for row in standings.not_in_place(tx, manifest.workspace, manifest.id, limit)
     ]
 
 
-def _unplanned(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
+def _place(row: Row) -> dict[str, Any]:
+    return {"document": row.document, "locale": row.locale, "target": row.target}
+
+
+def _unplanned(tx: Tx, manifest: Row) -> Iterator[dict[str, Any]]:
     """Intents of requests that no plan came of, and that nothing later has put in place."""
-    return [
-        {
-            "intent_id": intent.id,
-            "state": "not_planned",
-            "document": intent.document,
-            "locale": intent.locale,
-            **_said(row),
-        }
-        for row in requests.given_up(tx, manifest.workspace, manifest.id)
-        for intent in _intents(tx, executions.without_success(tx, json.loads(row.intents)))
-    ]
+    for row in requests.given_up(tx, manifest.workspace, manifest.id):
+        for intent in _intents(tx, executions.without_success(tx, json.loads(row.intents))):
+            yield {
+                "intent_id": intent.id,
+                "state": "not_planned",
+                "document": intent.document,
+                "locale": intent.locale,
+                **_said(row),
+            }
 
 
 def _left(tx: Tx, manifest: Row) -> list[dict[str, Any]]:
-    rows = executions.left_units(tx, manifest.workspace, manifest.id, PAIRS_MAX)
-    planned = _planned(tx, {row.execution_id: row.plan_id for row in rows}, rows)
     return [
         {
             "state": "source_moved" if row.direction == "forward" else "left_alone",
-            **planned[row.execution_id, row.ordinal],
+            **_place(row),
             "code": (code := "source_moved" if row.direction == "forward" else "target_conflict"),
             "message": _LEFT[row.direction].format(row.units_left),
             "remedy": CODES[code].remedy,
         }
-        for row in rows
+        for row in standings.left_units(tx, manifest.workspace, manifest.id, PAIRS_MAX)
     ]
 
 
@@ -137,22 +134,6 @@ def _intents(tx: Tx, ids: Sequence[str]) -> list[Row]:
         .where(_INTENTS.c.id.in_(list(ids)))
         .order_by(_INTENTS.c.ordinal)
     )
-
-
-def _planned(
-    tx: Tx, plan_of: Mapping[str, str], rows: Sequence[Row]
-) -> dict[tuple[str, int], dict[str, Any]]:
-    """Document, locale and target of steps, by execution and ordinal."""
-    found: dict[tuple[str, int], dict[str, Any]] = {}
-    for execution_id in {row.execution_id for row in rows}:
-        wanted = [row.ordinal for row in rows if row.execution_id == execution_id]
-        for row in plans.places(tx, plan_of[execution_id], wanted):
-            found[execution_id, row.ordinal] = {
-                "document": row.document,
-                "locale": row.locale,
-                "target": row.target,
-            }
-    return found
 
 
 def _said(row: Row, code: str | None = None) -> dict[str, Any]:
@@ -185,7 +166,9 @@ def execution_of(tx: Tx, scope: Scope, execution_id: str, after: int = 0, limit:
     if run is None:
         raise CallerError(f"no execution {execution_id}", "not_found")
     rows = executions.steps(tx, execution_id, after, limit)
-    planned = _planned(tx, {run.id: run.plan_id}, rows)
+    planned = {
+        row.ordinal: _place(row) for row in plans.places(tx, run.plan_id, [row.ordinal for row in rows])
+    }
     command = executions.command_of(tx, execution_id)
     return _shown(run, command) | {
         "steps": [
@@ -198,7 +181,7 @@ def execution_of(tx: Tx, scope: Scope, execution_id: str, after: int = 0, limit:
                 "units_written": row.units_written,
                 "units_left": row.units_left,
                 "receipt": None if row.receipt is None else json.loads(row.receipt),
-                **planned[row.execution_id, row.ordinal],
+                **planned[row.ordinal],
                 **_said(row),
             }
             for row in rows

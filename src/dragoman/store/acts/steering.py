@@ -1,17 +1,16 @@
-"""Transactions by which people steer: retry what failed, cancel what is open, publish what is settled."""
+"""Transactions by which people steer: pause, go on, cancel what is open, publish what is settled."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import sha256
-from dragoman.kernel.limits import CONTROL_SECONDS, GENERATIONS_MAX, RETRY_FIRST_SECONDS, SHARD_INTENTS
+from dragoman.kernel.limits import CANCEL_INTENTS, CONTROL_SECONDS, RETRY_FIRST_SECONDS, SHARD_INTENTS
 from dragoman.machines.tables import INTENT, MANIFEST, SUBMISSION
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
 from dragoman.model.scopes import Scope, Workspace
@@ -40,63 +39,8 @@ class Decision(NamedTuple):
     canceled: bool
 
 
-class Retried(NamedTuple):
-    """How many intents got a new generation."""
-
-    intents: int
-
-
-class Retryable(NamedTuple):
-    """What a retry would take: the settings that name the source, and the distinct documents."""
-
-    settings: dict[str, Any]
-    documents: tuple[str, ...]
-
-
-def retryable(
-    tx: Tx, scope: Scope, manifest_id: str, actor: str, intent_ids: Sequence[str] | None
-) -> Retryable:
-    """The documents whose failures a retry would open again. Raises `CallerError` as the retry does."""
-    manifest = _owned(tx, scope, manifest_id, actor)
-    chosen = _retryable(tx, manifest_id, intent_ids)
-    return Retryable(json.loads(manifest.settings), tuple(sorted({row.document for row in chosen})))
-
-
-def retry_failed(
-    tx: Tx,
-    scope: Scope,
-    manifest_id: str,
-    actor: str,
-    intent_ids: Sequence[str] | None,
-    but_not: Sequence[str] = (),
-) -> Retried:
-    """Open a new generation of retryable failures, those named or all of them, `but_not` of these documents.
-
-    Raises `CallerError`: `not_found`, `not_owner`, `invalid_request` for a foreign intent,
-    `nothing_to_retry`.
-    """
-    manifest = _owned(tx, scope, manifest_id, actor)
-    touched = {row.shard for row in _retryable(tx, manifest_id, intent_ids)}
-    shards.lock(tx, manifest_id, touched)
-    left_out = set(but_not)
-    chosen = [
-        row
-        for row in _retryable(tx, manifest_id, intent_ids)
-        if row.shard in touched and row.document not in left_out
-    ]
-    relisted = manifests.relisting(tx, manifest) if intent_ids is None else {}
-    if not (chosen or relisted):
-        raise CallerError(f"nothing in manifest {manifest_id} can be retried", "nothing_to_retry")
-    manifests.keep(tx, manifest_id)
-    for row in chosen:
-        _reopen(tx, row)
-    manifests.change(tx, manifest_id, **{"phase": "open", "completed_at": None, **relisted})
-    shards.recount(tx, manifest_id, touched)
-    _audit(tx, manifest, actor, "retry")
-    return Retried(len(chosen))
-
-
-def _owned(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Row:
+def owned(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Row:
+    """The manifest, for whoever asked for it; `not_found` or `not_owner` for all others."""
     manifest = manifests.find(tx, scope, manifest_id)
     if manifest is None:
         raise CallerError(f"no manifest {manifest_id}", "not_found")
@@ -105,58 +49,18 @@ def _owned(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Row:
     return manifest
 
 
-def _retryable(tx: Tx, manifest_id: str, intent_ids: Sequence[str] | None) -> list[Row]:
-    where = [_INTENTS.c.manifest_id == manifest_id]
-    if intent_ids is not None:
-        where.append(_INTENTS.c.id.in_(list(intent_ids)))
-        known = tx.scalar(sa.select(sa.func.count()).where(*where))
-        if known != len(set(intent_ids)):
-            raise CallerError(
-                "an intent named is not of this manifest", "invalid_request", place="intent_ids"
-            )
-    where += [
-        _INTENTS.c.state == "failed",
-        is_set(_INTENTS.c.retryable),
-        _INTENTS.c.generation < GENERATIONS_MAX,
-    ]
-    return tx.all(sa.select(_INTENTS).where(*where).order_by(_INTENTS.c.ordinal))
-
-
-def _reopen(tx: Tx, row: Row) -> None:
-    key = intents.active_key(row.project_id, row.document, row.locale)
-    holder = tx.scalar(sa.select(_INTENTS.c.id).where(_INTENTS.c.active_key == key))
-    moving.move(
-        tx,
-        [row],
-        "retry",
-        generation=row.generation + 1,
-        generation_attempt_count=0,
-        last_event_sequence=0,
-        retryable=False,
-        submission_id=None,
-        remote_job_id=None,
-        error_code=None,
-        error_message=None,
-        completed_at=None,
-        active_key=None if holder else key,
-        blocked_by=holder,
-        parked_for="pair" if holder else "",
-        next_attempt_at=None if holder else tx.now,
-    )
-
-
 def pause_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decision | None:
     """Write down that a manifest rests: from this commit on nothing of it starts here.
 
     None where that is known everywhere already, and where it has ended or is canceled. Its shards are taken
     from whoever works them: what they were about to begin is begun after the pause.
     """
-    return _decide_pause(tx, _owned(tx, scope, manifest_id, actor), actor, "pause")
+    return _decide_pause(tx, owned(tx, scope, manifest_id, actor), actor, "pause")
 
 
 def resume_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decision | None:
     """Write down that a manifest goes on; None where it does so already, and where it has ended."""
-    return _decide_pause(tx, _owned(tx, scope, manifest_id, actor), actor, "resume")
+    return _decide_pause(tx, owned(tx, scope, manifest_id, actor), actor, "resume")
 
 
 def _decide_pause(tx: Tx, manifest: Row, actor: str, action: str) -> Decision | None:
@@ -170,7 +74,7 @@ def _decide_pause(tx: Tx, manifest: Row, actor: str, action: str) -> Decision | 
         ~is_set(_MANIFESTS.c.paused) if wanted else is_set(_MANIFESTS.c.paused),
     )
     if manifests.decide(tx, manifest.id, *applies, due_at=_tell_at(tx), paused=wanted):
-        _audit(tx, manifest, actor, action)
+        audit(tx, manifest, actor, action)
     standing = manifests.find(tx, scope=Workspace(manifest.workspace), manifest_id=manifest.id)
     if standing is None or standing.control_due_at is None or bool(standing.paused) != wanted:
         return None
@@ -183,7 +87,7 @@ def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decis
 
     What waits to be published is left; its results are kept, and a person may ask for them.
     """
-    manifest = _owned(tx, scope, manifest_id, actor)
+    manifest = owned(tx, scope, manifest_id, actor)
     if manifest.phase == "ended" or manifest.canceled:
         return None
     expanded = intents.last_ordinal(tx, manifest_id) + 1
@@ -198,9 +102,11 @@ def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decis
         total=expanded,
         total_known=True,
         next_attempt_at=None,
+        retry_after=None,
+        retry_asked_at=None,
     )
     requests.end_open(tx, manifest.workspace, manifest_id, "canceled")
-    _audit(tx, manifest, actor, "cancel")
+    audit(tx, manifest, actor, "cancel")
     shards.end_manifest(tx, manifest_id)
     return Decision(manifest.workspace, manifest_id, expanded, FINAL, bool(manifest.paused), canceled=True)
 
@@ -271,8 +177,8 @@ def record_control(tx: Tx, outgoing: Outgoing, answer: Answer, manifest_id: str,
     return told
 
 
-def cancel_shard(tx: Tx, manifest_id: str, shard: int) -> int:
-    """Skip the open intents of one shard that no submission carries to the engine; how many.
+def cancel_shard(tx: Tx, manifest_id: str, shard: int) -> bool:
+    """Skip open intents of one shard that no submission carries to the engine; whether there may be more.
 
     Raising the fence takes the shard from whoever prepares it. What the engine holds is ended by its own
     event.
@@ -282,28 +188,27 @@ def cancel_shard(tx: Tx, manifest_id: str, shard: int) -> int:
         .where(_SHARDS.c.manifest_id == manifest_id, _SHARDS.c.shard == shard)
         .values(fence=_SHARDS.c.fence + 1, lease_owner=None, lease_expires_at=None)
     )
-    rows = tx.all(
-        sa.select(_INTENTS).where(
+    sent = (
+        sa.select(_SUBMISSIONS.c.id)
+        .where(
+            _SUBMISSIONS.c.id == _INTENTS.c.submission_id,
+            _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open)),  # its bytes may be with the engine
+        )
+        .correlate(_INTENTS)
+    )
+    free = tx.all(
+        sa.select(_INTENTS)
+        .where(
             _INTENTS.c.manifest_id == manifest_id,
             _INTENTS.c.shard == shard,
             _INTENTS.c.state.in_(sorted(INTENT.groups["PREPARING"])),
+            ~sa.exists(sent),
         )
+        .limit(CANCEL_INTENTS)
     )
-    sent = _sent(tx, manifest_id)
-    free = [row for row in rows if row.submission_id not in sent]
     moving.move(tx, free, "cancel", error_code="canceled")
     shards.recount(tx, manifest_id, [shard])
-    return len(free)
-
-
-def _sent(tx: Tx, manifest_id: str) -> set[str]:
-    """Submissions whose bytes may be with the engine: their intents end by its word."""
-    rows = tx.all(
-        sa.select(_SUBMISSIONS.c.id).where(
-            _SUBMISSIONS.c.manifest_id == manifest_id, _SUBMISSIONS.c.state.in_(sorted(SUBMISSION.open))
-        )
-    )
-    return {row.id for row in rows}
+    return len(free) == CANCEL_INTENTS
 
 
 def shards_of(total: int) -> range:
@@ -353,7 +258,8 @@ def _free(tx: Tx, row: Row) -> int:
     return tx.touched(parked.values(blocked_by=None, parked_for="", active_key=key, next_attempt_at=tx.now))
 
 
-def _audit(tx: Tx, manifest: Row, actor: str, action: str) -> None:
+def audit(tx: Tx, manifest: Row, actor: str, action: str) -> None:
+    """Append who did what to a manifest."""
     history.append(
         tx,
         [

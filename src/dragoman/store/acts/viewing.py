@@ -10,14 +10,32 @@ import sqlalchemy as sa
 from dragoman.kernel.errors import CallerError
 from dragoman.machines.tables import ATTEMPT, INTENT
 from dragoman.model.scopes import Scope
-from dragoman.store.rows import field_sums, manifests, shards, submissions
+from dragoman.store.rows import budgets, manifests, shards, submissions
 from dragoman.store.schema import effects as effect_tables
 from dragoman.store.schema import engine as engine_tables
 from dragoman.store.schema import site as tables
+from dragoman.store.tables_site import FIELD_COUNTS
 from dragoman.store.transaction import Row, Tx
 
 _INTENTS, _RESULTS, _SUBMISSIONS = tables.intents, tables.results, tables.submissions
 _USAGE, _ATTEMPTS, _JOBS = engine_tables.ai_usage, effect_tables.attempts, engine_tables.jobs
+
+_A_JOB_HERE = (
+    sa.select(_JOBS.c.id)
+    .where(_JOBS.c.workspace == sa.bindparam("ws"), _JOBS.c.client_job_id == sa.bindparam("manifest"))
+    .limit(1)
+)
+_AT_RISK = sa.select(
+    sa.func.count().label("attempts"),
+    sa.func.coalesce(sa.func.sum(_ATTEMPTS.c.reserved_tokens), 0).label("tokens"),
+    sa.func.coalesce(sa.func.sum(_ATTEMPTS.c.reserved_microusd), 0).label("microusd"),
+).where(
+    _ATTEMPTS.c.workspace == sa.bindparam("ws"),
+    _ATTEMPTS.c.correlation_id == sa.bindparam("manifest"),
+    _ATTEMPTS.c.outcome.in_(sorted(ATTEMPT.groups["UNKNOWN"])),
+    _ATTEMPTS.c.provider != "engine",
+    ~sa.exists().where(_USAGE.c.attempt_id == _ATTEMPTS.c.id),
+)
 
 
 def manifest_row(tx: Tx, scope: Scope, manifest_id: str) -> Row:
@@ -28,9 +46,18 @@ def manifest_row(tx: Tx, scope: Scope, manifest_id: str) -> Row:
     return row
 
 
+def sums_of(tx: Tx, manifest: Row) -> dict[str, Any]:
+    """What the shards of a manifest sum up to: intents by state, fields, due times, leases that ran out."""
+    return shards.totals_and_due(tx, manifest.id)
+
+
 def counts(tx: Tx, manifest: Row) -> dict[str, int]:
     """The eight public counters; seven of them sum to the total at every commit."""
-    sums = shards.totals(tx, manifest.id)
+    return counters(manifest, sums_of(tx, manifest))
+
+
+def counters(manifest: Row, sums: Mapping[str, Any]) -> dict[str, int]:
+    """`counts`, where what the shards sum up to is known."""
     unexpanded = manifest.total - sums["intents"]
     return {
         "total": manifest.total,
@@ -102,9 +129,9 @@ def failed_fields(tx: Tx, intent_ids: list[str]) -> list[Row]:
     )
 
 
-def field_split(tx: Tx, manifest_id: str) -> dict[str, int]:
+def field_split(sums: Mapping[str, Any]) -> dict[str, int]:
     """Sums over the intents: fields in all, failed, by where they came from, and in review."""
-    return field_sums.of_manifest(tx, manifest_id)
+    return {name: sums[name] for name in FIELD_COUNTS}
 
 
 def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
@@ -112,45 +139,20 @@ def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
 
     Of a far engine what its events have told, at the end of each job.
     """
-    if not _is_worked_here(tx, workspace, manifest_id):
+    here = {"ws": workspace, "manifest": manifest_id}
+    if tx.first(_A_JOB_HERE, here) is None:
         return _told(submissions.usage_of(tx, manifest_id))
-    paid: dict[str, Any] = {"tokens": 0, "microusd": 0, "wasted_tokens": 0, "wasted_microusd": 0}
-    for row in tx.all(
-        sa.select(
-            _USAGE.c.wasted,
-            sa.func.sum(_USAGE.c.total_tokens).label("tokens"),
-            sa.func.sum(_USAGE.c.microusd).label("microusd"),
-        )
-        .where(_USAGE.c.workspace == workspace, _USAGE.c.client_job_id == manifest_id)
-        .group_by(_USAGE.c.wasted)
-    ):
-        prefix = "wasted_" if row.wasted else ""
-        paid[prefix + "tokens"] = int(row.tokens)
-        paid[prefix + "microusd"] = int(row.microusd)
-    risk = tx.first(
-        sa.select(
-            sa.func.count().label("attempts"),
-            sa.func.coalesce(sa.func.sum(_ATTEMPTS.c.reserved_tokens), 0).label("tokens"),
-            sa.func.coalesce(sa.func.sum(_ATTEMPTS.c.reserved_microusd), 0).label("microusd"),
-        ).where(
-            _ATTEMPTS.c.workspace == workspace,
-            _ATTEMPTS.c.correlation_id == manifest_id,
-            _ATTEMPTS.c.outcome.in_(sorted(ATTEMPT.groups["UNKNOWN"])),
-            _ATTEMPTS.c.provider != "engine",
-            ~sa.exists().where(_USAGE.c.attempt_id == _ATTEMPTS.c.id),
-        )
-    )
+    useful, wasted = budgets.used_by_client(tx, workspace, manifest_id)
+    (risk,) = tx.all(_AT_RISK, here)
     return {
-        **{name: int(value) for name, value in paid.items()},
-        "at_risk_attempts": int(risk.attempts if risk else 0),
-        "at_risk_tokens": int(risk.tokens if risk else 0),
-        "at_risk_microusd": int(risk.microusd if risk else 0),
+        "tokens": useful.tokens,
+        "microusd": useful.microusd,
+        "wasted_tokens": wasted.tokens,
+        "wasted_microusd": wasted.microusd,
+        "at_risk_attempts": risk.attempts,
+        "at_risk_tokens": risk.tokens,
+        "at_risk_microusd": risk.microusd,
     }
-
-
-def _is_worked_here(tx: Tx, workspace: str, manifest_id: str) -> bool:
-    here = sa.select(_JOBS.c.id).where(_JOBS.c.workspace == workspace, _JOBS.c.client_job_id == manifest_id)
-    return tx.first(here.limit(1)) is not None
 
 
 def _told(sums: Mapping[str, int]) -> dict[str, int]:

@@ -1,16 +1,18 @@
 """Rows of `budgets`, `ai_usage` and `ai_quotas`: money reserved before it is spent, and what was really used.
 
-`budgets` moves by the very amounts of the attempts that the same transaction moves; `recount` says from
-attempts and usage what it must hold. Attempts that reserved nothing (unpriced providers) move no budget. Rows
+`budgets` moves by the very amounts of the attempts that the same transaction moves, and `usage_sums`, which
+spares a status the sum over all calls, by those of its bookings; `recount` says from attempts and usage what
+both must hold. Attempts that reserved nothing (unpriced providers) move no budget. Rows
 are locked in the order month, provider's month, client job. A bound in money is kept by what has a price
 only: a call that nobody can reckon fits none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -24,9 +26,12 @@ from dragoman.store.schema import engine as tables
 from dragoman.store.transaction import Row, Tx
 
 _BUDGETS, _USAGE, _QUOTAS = tables.budgets, tables.ai_usage, tables.ai_quotas
+_SUMS = tables.usage_sums
 _ATTEMPTS, _CALLS = ledger.attempts, tables.calls
 
 _KEY = ("workspace", "scope", "scope_key")
+_SLOT_KEY = ("workspace", "client_job_id", "slot")
+_USED = ("tokens", "microusd", "wasted_tokens", "wasted_microusd")
 _KEY_CHARS_MAX = 191
 _PRICES_CHARS_MAX = 64
 _OPEN = sorted({ATTEMPT.initial} | ATTEMPT.groups["UNKNOWN"])
@@ -48,6 +53,19 @@ _MOVE = (
         spent_microusd=_BUDGETS.c.spent_microusd + sa.bindparam("spend_microusd"),
         updated_at=sa.bindparam("now"),
     )
+)
+_ADD_USED = (
+    sa.update(_SUMS)
+    .where(
+        _SUMS.c.workspace == sa.bindparam("ws"),
+        _SUMS.c.client_job_id == sa.bindparam("key"),
+        _SUMS.c.slot == sa.bindparam("in_slot"),
+    )
+    .values({name: _SUMS.c[name] + sa.bindparam(f"more_{name}") for name in _USED})
+)
+_USED_SUMS = [sa.func.coalesce(sa.func.sum(_SUMS.c[name]), 0).label(name) for name in _USED]
+_USED_BY_CLIENT = sa.select(*_USED_SUMS).where(
+    _SUMS.c.workspace == sa.bindparam("ws"), _SUMS.c.client_job_id == sa.bindparam("key")
 )
 _QUOTA = sa.select(_QUOTAS.c.monthly_tokens, _QUOTAS.c.monthly_microusd).where(
     _QUOTAS.c.workspace == sa.bindparam("ws")
@@ -115,6 +133,11 @@ def scopes(account: Account, in_month: str) -> tuple[tuple[str, str], ...]:
     )
 
 
+def order(account: Account) -> tuple[str, str, str]:
+    """Whoever moves the money of several attempts goes by this order."""
+    return account.workspace, account.account, account.client_job_id
+
+
 def provider_key(in_month: str, account: str) -> str:
     """What a provider account's month stands under."""
     return f"{in_month} {account}"[:_KEY_CHARS_MAX]
@@ -148,16 +171,51 @@ def release(tx: Tx, account: Account, attempt: Row) -> None:
     _settle(tx, account, attempt, Sum())
 
 
-def book(tx: Tx, account: Account, attempt: Row, usage: Usage, wasted: bool) -> bool:
-    """Write down what a paid attempt used and give its reserve back; False where that stands already.
+class Used(NamedTuple):
+    """What a paid attempt used, and whether that was of no use.
 
     A priced attempt whose use cannot be read has cost its worst case, until somebody knows better.
     """
-    tokens = usage.total_tokens or usage.prompt_tokens + usage.output_tokens
-    spent = Sum(tokens, usage.microusd)
-    if not tokens and attempt.reserved_tokens:
-        spent = Sum(attempt.reserved_tokens, attempt.reserved_microusd)
-    row = {
+
+    account: Account
+    attempt: Row
+    usage: Usage
+    wasted: bool
+
+    @property
+    def spent(self) -> Sum:
+        """What it cost."""
+        tokens = self.usage.total_tokens or self.usage.prompt_tokens + self.usage.output_tokens
+        if not tokens and self.attempt.reserved_tokens:
+            return Sum(self.attempt.reserved_tokens, self.attempt.reserved_microusd)
+        return Sum(tokens, self.usage.microusd)
+
+
+def book(tx: Tx, account: Account, attempt: Row, usage: Usage, wasted: bool) -> bool:
+    """Write down what a paid attempt used and give its reserve back; False where that stands already."""
+    used = Used(account, attempt, usage, wasted)
+    if not tx.insert_new(_USAGE, [_metering(tx, used)], ("attempt_id",)):
+        return False
+    _add_used(tx, account, used.spent, wasted)
+    _settle(tx, account, attempt, used.spent)
+    return True
+
+
+def book_all(tx: Tx, uses: Sequence[Used]) -> None:
+    """The same for attempts which nobody has settled before."""
+    tx.insert(_USAGE, [_metering(tx, used) for used in uses])
+    in_order = sorted(uses, key=lambda used: (*order(used.account), used.account.job_id[::-1]))
+    for (_, wasted), same in itertools.groupby(in_order, lambda used: (used.account, used.wasted)):
+        together = list(same)
+        _add_used(tx, together[0].account, _sum(used.spent for used in together), wasted)
+    for used in in_order:
+        _settle(tx, used.account, used.attempt, used.spent)
+
+
+def _metering(tx: Tx, used: Used) -> dict[str, Any]:
+    account, attempt, usage, wasted = used
+    spent = used.spent
+    return {
         "id": tx.new_id(),
         "workspace": account.workspace,
         "project": account.project,
@@ -174,10 +232,6 @@ def book(tx: Tx, account: Account, attempt: Row, usage: Usage, wasted: bool) -> 
         "wasted": wasted,
         "created_at": tx.now,
     }
-    if not tx.insert_new(_USAGE, [row], ("attempt_id",)):
-        return False
-    _settle(tx, account, attempt, spent)
-    return True
 
 
 def limit_client_job(
@@ -196,6 +250,12 @@ def of_scope(tx: Tx, workspace: str, scope: str, key: str) -> Held:
     if row is None:
         return NOTHING
     return Held(Sum(row.reserved_tokens, row.reserved_microusd), Sum(row.spent_tokens, row.spent_microusd))
+
+
+def used_by_client(tx: Tx, workspace: str, client_job_id: str) -> tuple[Sum, Sum]:
+    """What all calls of a client job have used, those of free providers included: of use, and wasted."""
+    (row,) = tx.all(_USED_BY_CLIENT, {"ws": workspace, "key": client_job_id})
+    return Sum(row.tokens, row.microusd), Sum(row.wasted_tokens, row.wasted_microusd)
 
 
 def period(instant: int) -> tuple[int, int]:
@@ -241,7 +301,7 @@ def at_risk_of(tx: Tx, effect_id: str) -> Sum:
 
 
 def stored(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
-    """Every budget that holds anything, by (workspace, scope, key)."""
+    """Every budget that holds anything, by (workspace, scope, key); `used` and `wasted` are usage sums."""
     rows = tx.all(sa.select(_BUDGETS))
     held = {
         (row.workspace, row.scope, row.scope_key): Held(
@@ -249,6 +309,11 @@ def stored(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
         )
         for row in rows
     }
+    owner = (_SUMS.c.workspace, _SUMS.c.client_job_id)
+    for row in tx.all(sa.select(*owner, *_USED_SUMS).group_by(*owner)):
+        held[row.workspace, "used", row.client_job_id] = Held(Sum(), Sum(row.tokens, row.microusd))
+        wasted = Sum(row.wasted_tokens, row.wasted_microusd)
+        held[row.workspace, "wasted", row.client_job_id] = Held(Sum(), wasted)
     return {key: amounts for key, amounts in held.items() if amounts != NOTHING}
 
 
@@ -283,7 +348,7 @@ def recount(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
         .where(_ATTEMPTS.c.reserved_tokens > 0)
         .group_by(_USAGE.c.workspace, _ATTEMPTS.c.budget_month, _ATTEMPTS.c.provider, _USAGE.c.client_job_id)
     )
-    held: dict[tuple[str, str, str], Held] = {}
+    held = _recount_used(tx)
     for statement, of_spent in ((reserved, False), (spent, True)):
         for workspace, in_month, account, client_job, tokens, microusd in tx.all(statement):
             for key in (
@@ -295,6 +360,25 @@ def recount(tx: Tx) -> Mapping[tuple[str, str, str], Held]:
                 more = _sum((before.spent if of_spent else before.reserved, Sum(tokens, microusd)))
                 held[key] = Held(before.reserved, more) if of_spent else Held(more, before.spent)
     return held
+
+
+def _recount_used(tx: Tx) -> dict[tuple[str, str, str], Held]:
+    """What the usage sums must say, counted from the bookings."""
+    owner = (_USAGE.c.workspace, _USAGE.c.wasted, _USAGE.c.client_job_id)
+    rows = tx.all(
+        sa.select(
+            *owner,
+            sa.func.sum(_USAGE.c.total_tokens).label("tokens"),
+            sa.func.sum(_USAGE.c.microusd).label("microusd"),
+        ).group_by(*owner)
+    )
+    counted = {
+        (row.workspace, "wasted" if row.wasted else "used", row.client_job_id): Held(
+            Sum(), Sum(row.tokens, row.microusd)
+        )
+        for row in rows
+    }
+    return {key: held for key, held in counted.items() if held != NOTHING}
 
 
 def _ensure(tx: Tx, workspace: str, scope: str, key: str) -> Row:
@@ -325,6 +409,22 @@ def _fits(row: Row, bound: Sum, amount: Sum) -> bool:
     if bound.microusd >= 0 and amount.tokens and not amount.microusd:
         return False  # nobody knows what this costs, so nobody can say that it fits
     return (bound.tokens < 0 or tokens <= bound.tokens) and (bound.microusd < 0 or microusd <= bound.microusd)
+
+
+def _add_used(tx: Tx, account: Account, spent: Sum, wasted: bool) -> None:
+    """Add a booking to its client job's sums. Its jobs share out the slots: calls seldom meet."""
+    slot = int(account.job_id[-1:] or "0", 16)
+    more = (0, 0, *spent) if wasted else (*spent, 0, 0)
+    values = {
+        "ws": account.workspace,
+        "key": account.client_job_id,
+        "in_slot": slot,
+        **{f"more_{name}": amount for name, amount in zip(_USED, more, strict=True)},
+    }
+    if not tx.touched(_ADD_USED, values):
+        fresh = {"workspace": account.workspace, "client_job_id": account.client_job_id, "slot": slot}
+        tx.insert_new(_SUMS, [fresh], _SLOT_KEY)
+        tx.touched(_ADD_USED, values)
 
 
 def _settle(tx: Tx, account: Account, attempt: Row, spent: Sum) -> None:

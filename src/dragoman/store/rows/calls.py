@@ -6,7 +6,8 @@ A call names an effect; its attempts are the ledger's. Answers are kept before a
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -64,9 +65,15 @@ _ACCOUNTS = (
     .distinct()
 )
 _LAST_ORDINAL = sa.select(sa.func.max(_CALLS.c.ordinal)).where(_CALLS.c.job_id == sa.bindparam("job"))
+_OPEN = (
+    sa.select(_CALLS.c.id, _CALLS.c.effect_id)
+    .where(_CALLS.c.effect_id.in_(sa.bindparam("effects", expanding=True)), _CALLS.c.state == CALL.initial)
+    .order_by(_CALLS.c.id)
+    .with_for_update()
+)
 _CLOSE = (
     sa.update(_CALLS)
-    .where(_CALLS.c.effect_id == sa.bindparam("effect"), _CALLS.c.state == CALL.initial)
+    .where(_CALLS.c.id.in_(sa.bindparam("calls", expanding=True)))
     .values(state=_CLOSED, request=None, next_attempt_at=None, closed_at=sa.bindparam("now"))
 )
 _CLOSE_ALL = (
@@ -103,9 +110,22 @@ def _class(account: Account) -> Idempotency:
     return "LOCAL_IDEMPOTENT_ONLY" if account.priced else _FREE
 
 
-def insert(tx: Tx, account: Account, plan: CallPlan, call_id: str, effect_id: str) -> None:
-    """Write a call down, open."""
-    row = {
+class New(NamedTuple):
+    """A call to be written down."""
+
+    account: Account
+    plan: CallPlan
+    id: str
+    effect_id: str
+
+
+def insert(tx: Tx, fresh: Sequence[New]) -> None:
+    """Write calls down, open."""
+    tx.insert(_CALLS, [_written(tx, *new) for new in fresh])
+
+
+def _written(tx: Tx, account: Account, plan: CallPlan, call_id: str, effect_id: str) -> dict[str, Any]:
+    return {
         "id": call_id,
         "workspace": account.workspace,
         "job_id": account.job_id,
@@ -121,7 +141,6 @@ def insert(tx: Tx, account: Account, plan: CallPlan, call_id: str, effect_id: st
         "request_fingerprint": sha256(plan.request),
         "created_at": tx.now,
     }
-    tx.insert(_CALLS, [row])
 
 
 def unclosed(tx: Tx, job_id: str) -> tuple[OpenCall, ...]:
@@ -172,9 +191,12 @@ def last_ordinal(tx: Tx, job_id: str) -> int:
     return int(tx.scalar(_LAST_ORDINAL, {"job": job_id}) or 0)
 
 
-def close(tx: Tx, effect_id: str) -> bool:
-    """Close the open call of an effect and purge its request; False where it was not open."""
-    return tx.touched(_CLOSE, {"effect": effect_id, "now": tx.now}) == 1
+def close(tx: Tx, effect_ids: Iterable[str]) -> set[str]:
+    """Close the open calls of effects and purge their requests; the effects whose call was open."""
+    found = tx.all(_OPEN, {"effects": sorted(effect_ids)})
+    if found:
+        tx.touched(_CLOSE, {"calls": [row.id for row in found], "now": tx.now})
+    return {row.effect_id for row in found}
 
 
 def close_all(tx: Tx, job_id: str) -> None:
@@ -209,13 +231,21 @@ def held_of_client(tx: Tx, workspace: str, client_job_id: str, limit: int) -> li
 
 def keep_answer(tx: Tx, outgoing: Outgoing, body: bytes) -> None:
     """Keep the bytes that came back, once an attempt."""
-    row = {
+    tx.insert_new(_ANSWERS, [_kept(tx, outgoing, body)], ("attempt_id",))
+
+
+def keep_answers(tx: Tx, received: Iterable[tuple[Outgoing, bytes]]) -> None:
+    """Keep the bytes that came back to attempts which nobody has settled before."""
+    tx.insert(_ANSWERS, [_kept(tx, outgoing, body) for outgoing, body in received])
+
+
+def _kept(tx: Tx, outgoing: Outgoing, body: bytes) -> dict[str, Any]:
+    return {
         "attempt_id": outgoing.attempt_id,
         "workspace": outgoing.workspace,
         "body": body,
         "received_at": tx.now,
     }
-    tx.insert_new(_ANSWERS, [row], ("attempt_id",))
 
 
 def answer(tx: Tx, effect_id: str) -> bytes | None:

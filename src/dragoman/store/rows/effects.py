@@ -6,8 +6,8 @@ exception.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -27,6 +27,11 @@ _OF_KEY = sa.select(_EFFECTS).where(
     _EFFECTS.c.family == sa.bindparam("family_name"),
     _EFFECTS.c.effect_key == sa.bindparam("key"),
 )
+_KNOWN = sa.select(_EFFECTS.c.effect_key).where(
+    _EFFECTS.c.workspace == sa.bindparam("ws"),
+    _EFFECTS.c.family == sa.bindparam("family_name"),
+    _EFFECTS.c.effect_key.in_(sa.bindparam("keys", expanding=True)),
+)
 _START = (
     sa.update(_EFFECTS)
     .where(
@@ -36,12 +41,15 @@ _START = (
     .values(state=_STARTED, attempt_count=_EFFECTS.c.attempt_count + 1, updated_at=sa.bindparam("now"))
 )
 _ATTEMPT = sa.select(_ATTEMPTS).where(_ATTEMPTS.c.id == sa.bindparam("attempt"))
+_LOCKED = (
+    sa.select(_ATTEMPTS)
+    .where(_ATTEMPTS.c.id.in_(sa.bindparam("attempts", expanding=True)))
+    .order_by(_ATTEMPTS.c.id)
+    .with_for_update()
+)
 _SETTLE = (
     sa.update(_ATTEMPTS)
-    .where(
-        _ATTEMPTS.c.id == sa.bindparam("attempt"),
-        _ATTEMPTS.c.outcome.in_(sa.bindparam("from_outcomes", expanding=True)),
-    )
+    .where(_ATTEMPTS.c.id == sa.bindparam("attempt"), _ATTEMPTS.c.outcome == sa.bindparam("before"))
     .values(
         outcome=sa.bindparam("new_outcome"),
         completed_at=sa.bindparam("now"),
@@ -51,6 +59,17 @@ _SETTLE = (
         provider_ref=sa.bindparam("reference"),
     )
 )
+_STATES = (
+    sa.select(_EFFECTS.c.id, _EFFECTS.c.state)
+    .where(_EFFECTS.c.id.in_(sa.bindparam("effects", expanding=True)))
+    .order_by(_EFFECTS.c.id)
+    .with_for_update()
+)
+_MOVE_ALL = (
+    sa.update(_EFFECTS)
+    .where(_EFFECTS.c.id.in_(sa.bindparam("effects", expanding=True)))
+    .values(state=sa.bindparam("target"), updated_at=sa.bindparam("now"))
+)
 _MOVE = (
     sa.update(_EFFECTS)
     .where(_EFFECTS.c.id == sa.bindparam("effect"), _EFFECTS.c.state == sa.bindparam("source"))
@@ -59,11 +78,24 @@ _MOVE = (
 
 
 class Settled(NamedTuple):
-    """What became of an attempt. `late`: it had been given up before; `known`: this changed something."""
+    """What became of an attempt. `late`: it had been given up before; `known`: this changed something.
+
+    `attempt` is its row as it stood before, None where there is none.
+    """
 
     outcome: str
     late: bool
     known: bool
+    attempt: Row | None = None
+
+
+class New(NamedTuple):
+    """An owned effect whose key nobody can have used yet, and its first attempt."""
+
+    identity: EffectIdentity
+    plan: AttemptPlan
+    body: bytes
+    facts: dict[str, str | int]
 
 
 def ensure(tx: Tx, identity: EffectIdentity, owned: bool = True) -> Row:
@@ -84,6 +116,12 @@ def ensure(tx: Tx, identity: EffectIdentity, owned: bool = True) -> Row:
 def of_key(tx: Tx, workspace: str, family: str, key: str) -> Row | None:
     """The effect of a key, None where nobody has asked for it."""
     return tx.first(_OF_KEY, {"ws": workspace, "family_name": family, "key": key})
+
+
+def known_keys(tx: Tx, workspace: str, family: str, keys: Sequence[str]) -> set[str]:
+    """Those of these keys under which an effect stands."""
+    rows = tx.all(_KNOWN, {"ws": workspace, "family_name": family, "keys": list(keys)})
+    return {row.effect_key for row in rows}
 
 
 def _fresh(tx: Tx, identity: EffectIdentity, owned: bool) -> dict[str, object]:
@@ -122,34 +160,31 @@ def start(
         allowed = allowed - {"UNKNOWN"}
     if not tx.touched(_START, {"effect": effect.id, "from_states": sorted(allowed), "now": tx.now}):
         return None
-    number = effect.attempt_count + 1
-    return _attempt(tx, effect.id, effect.workspace, effect.correlation_id, number, plan, body, facts or {})
+    row = _started(tx, effect.id, effect.workspace, effect.correlation_id, effect.attempt_count + 1, plan)
+    tx.insert(_ATTEMPTS, [row])
+    return _outgoing(row, body, facts or {})
 
 
-def begin_new(
-    tx: Tx, identity: EffectIdentity, plan: AttemptPlan, body: bytes, facts: dict[str, str | int]
-) -> Outgoing:
-    """An owned effect whose key nobody can have used yet, and its first attempt, in one go."""
-    row = {**_fresh(tx, identity, owned=True), "state": _STARTED, "attempt_count": 1}
-    tx.insert(_EFFECTS, [row])
-    return _attempt(tx, str(row["id"]), identity.workspace, identity.correlation_id, 1, plan, body, facts)
+def begin_new(tx: Tx, fresh: Sequence[New]) -> list[Outgoing]:
+    """Write new effects down with their first attempts, in one go."""
+    effects = [
+        {**_fresh(tx, new.identity, owned=True), "state": _STARTED, "attempt_count": 1} for new in fresh
+    ]
+    attempts = [
+        _started(tx, str(effect["id"]), new.identity.workspace, new.identity.correlation_id, 1, new.plan)
+        for effect, new in zip(effects, fresh, strict=True)
+    ]
+    tx.insert(_EFFECTS, effects)
+    tx.insert(_ATTEMPTS, attempts)
+    return [_outgoing(row, new.body, new.facts) for row, new in zip(attempts, fresh, strict=True)]
 
 
-def _attempt(
-    tx: Tx,
-    effect_id: str,
-    workspace: str,
-    correlation_id: str,
-    number: int,
-    plan: AttemptPlan,
-    body: bytes,
-    facts: dict[str, str | int],
-) -> Outgoing:
-    """Write attempt STARTED."""
-    attempt_id = tx.new_id()
-    deadline_at = tx.now + seconds(plan.deadline_seconds)
-    row = {
-        "id": attempt_id,
+def _started(
+    tx: Tx, effect_id: str, workspace: str, correlation_id: str, number: int, plan: AttemptPlan
+) -> dict[str, Any]:
+    """The row of an attempt STARTED."""
+    return {
+        "id": tx.new_id(),
         "workspace": workspace,
         "effect_id": effect_id,
         "number": number,
@@ -159,36 +194,65 @@ def _attempt(
         "fence": plan.fence,
         "request_fingerprint": plan.request_fingerprint,
         "started_at": tx.now,
-        "deadline_at": deadline_at,
+        "deadline_at": tx.now + seconds(plan.deadline_seconds),
         "outcome": ATTEMPT.initial,
         "resend": plan.resend,
         "reserved_tokens": plan.reserved_tokens,
         "reserved_microusd": plan.reserved_microusd,
         "budget_month": month(tx.now),
     }
-    tx.insert(_ATTEMPTS, [row])
-    return Outgoing(attempt_id, effect_id, workspace, number, plan.account, deadline_at, body, facts)
+
+
+def _outgoing(row: Mapping[str, Any], body: bytes, facts: dict[str, str | int]) -> Outgoing:
+    return Outgoing(
+        row["id"],
+        row["effect_id"],
+        row["workspace"],
+        row["number"],
+        row["provider"],
+        row["deadline_at"],
+        body,
+        facts,
+    )
 
 
 def settle(tx: Tx, attempt_id: str, answer: Answer) -> Settled:
     """Give a STARTED attempt its outcome; a paid answer to one that was given up becomes ACCEPTED_LATE."""
-    values = {
-        "attempt": attempt_id,
-        "now": tx.now,
-        "code": answer.code,
-        "words": answer.message[:500],
-        "status": answer.status,
-        "reference": answer.provider_ref[:255],
-    }
-    fresh = {"from_outcomes": [ATTEMPT.initial], "new_outcome": answer.outcome}
-    if tx.touched(_SETTLE, values | fresh):
-        return Settled(answer.outcome, late=False, known=True)
-    if answer.outcome in ATTEMPT.groups["PAID"]:
-        late = {"from_outcomes": sorted(ATTEMPT.groups["LATE"]), "new_outcome": "ACCEPTED_LATE"}
-        if tx.touched(_SETTLE, values | late):
-            return Settled("ACCEPTED_LATE", late=True, known=True)
-    row = attempt(tx, attempt_id)
-    return Settled(str(row.outcome) if row else "", late=True, known=False)
+    return settle_all(tx, [(attempt_id, answer)])[0]
+
+
+def settle_all(tx: Tx, answers: Sequence[tuple[str, Answer]]) -> list[Settled]:
+    """The same for several attempts, each named once."""
+    rows = {row.id: row for row in tx.all(_LOCKED, {"attempts": sorted({id_ for id_, _ in answers})})}
+    settled = [_settled(rows.get(attempt_id), answer) for attempt_id, answer in answers]
+    tx.touched_each(
+        _SETTLE,
+        [
+            {
+                "attempt": attempt_id,
+                "before": one.attempt.outcome,
+                "new_outcome": one.outcome,
+                "now": tx.now,
+                "code": answer.code,
+                "words": answer.message[:500],
+                "status": answer.status,
+                "reference": answer.provider_ref[:255],
+            }
+            for (attempt_id, answer), one in zip(answers, settled, strict=True)
+            if one.known and one.attempt is not None
+        ],
+    )
+    return settled
+
+
+def _settled(row: Row | None, answer: Answer) -> Settled:
+    """What an answer makes of an attempt as it stands."""
+    stands = str(row.outcome) if row else ""
+    if stands == ATTEMPT.initial:
+        return Settled(answer.outcome, late=False, known=True, attempt=row)
+    if answer.outcome in ATTEMPT.groups["PAID"] and stands in ATTEMPT.groups["LATE"]:
+        return Settled("ACCEPTED_LATE", late=True, known=True, attempt=row)
+    return Settled(stands, late=True, known=False, attempt=row)
 
 
 def find(tx: Tx, effect_id: str) -> Row | None:
@@ -222,6 +286,22 @@ def move(tx: Tx, effect_id: str, event: str) -> bool:
         if tx.touched(_MOVE, {"effect": effect_id, "source": source, "target": target, "now": tx.now}):
             return True
     return False
+
+
+def move_all(tx: Tx, effect_ids: Iterable[str], event: str) -> set[str]:
+    """Move effects by one event; gives those whose state allows it: the others stay as they are."""
+    ids = sorted(set(effect_ids))
+    by_target: dict[str, list[str]] = {}
+    for row in tx.all(_STATES, {"effects": ids}) if ids else ():
+        target = _TARGETS.get((row.state, event))
+        if target is not None:
+            by_target.setdefault(target, []).append(row.id)
+    for target, moved in by_target.items():
+        tx.touched(_MOVE_ALL, {"effects": moved, "target": target, "now": tx.now})
+    return {effect_id for moved in by_target.values() for effect_id in moved}
+
+
+_TARGETS = {(source, event): target for source, event, target in EFFECT.table}
 
 
 def find_absent(tx: Tx, attempt_id: str, answer: Answer) -> bool:

@@ -1,6 +1,8 @@
 """Rows of `executions`, `publication_steps` and `publication_commands`: one run of a plan, and who works it.
 
-Command, execution and steps move together. The fence of the command stands for all three.
+Command, execution and steps move together. The fence of the command stands for all three. An execution that
+is not RUNNING holds the counts of its steps, recounted from them in the transaction that moved it, so that
+nobody who asks for a whole manifest looks at each of its steps.
 """
 
 from __future__ import annotations
@@ -14,11 +16,14 @@ from dragoman.kernel.clock import seconds
 from dragoman.machines.tables import COMMAND, EXECUTION, STEP
 from dragoman.model.scopes import Scope, Workspace
 from dragoman.store import leases
+from dragoman.store.columns import is_set
 from dragoman.store.schema import publishing as tables
+from dragoman.store.schema import site
+from dragoman.store.tables_publishing import STEP_COUNTS, UNIT_COUNTS
 from dragoman.store.transaction import Row, Tx
 
 _EXECUTIONS, _STEPS, _COMMANDS = tables.executions, tables.publication_steps, tables.publication_commands
-_PLANS = tables.plans
+_PLANS, _INTENTS = tables.plans, site.intents
 
 _LIVE_STEPS = frozenset({"RUNNING", "UNKNOWN"})
 """Steps that a delivery has begun and not ended: the next one begins them again under the same key."""
@@ -33,10 +38,19 @@ _HELD = (
     )
     .with_for_update()
 )
-_COUNT_ATTEMPT = (
+_BEGIN_STEP = (
     sa.update(_STEPS)
-    .where(_STEPS.c.execution_id == sa.bindparam("execution"), _STEPS.c.ordinal == sa.bindparam("place"))
-    .values(attempt_count=_STEPS.c.attempt_count + 1, effect_id=sa.bindparam("effect"))
+    .where(
+        _STEPS.c.execution_id == sa.bindparam("execution"),
+        _STEPS.c.ordinal == sa.bindparam("place"),
+        _STEPS.c.state.in_(sorted(STEP.sources("RUNNING"))),
+    )
+    .values(
+        state="RUNNING",
+        attempt_count=_STEPS.c.attempt_count + 1,
+        effect_id=sa.bindparam("effect"),
+        updated_at=sa.bindparam("now"),
+    )
 )
 _OPEN_STEPS = (
     sa.select(_STEPS.c.ordinal)
@@ -44,6 +58,26 @@ _OPEN_STEPS = (
     .order_by(_STEPS.c.ordinal)
 )
 _AN_OPEN_STEP = _OPEN_STEPS.limit(1)
+
+
+_TALLY = sa.select(
+    *(
+        sa.func.coalesce(sa.func.sum(sa.case((_STEPS.c.state == state, 1), else_=0)), 0).label(name)
+        for name, state in zip(STEP_COUNTS, sorted(STEP.states), strict=True)
+    ),
+    *(sa.func.coalesce(sa.func.sum(_STEPS.c[name]), 0).label(name) for name in UNIT_COUNTS),
+).where(_STEPS.c.execution_id == sa.bindparam("execution"), is_set(_STEPS.c.newest))
+_LOCK_INTENTS = (
+    sa.select(_INTENTS.c.id)
+    .where(_INTENTS.c.id.in_(sa.bindparam("intents", expanding=True)))
+    .order_by(_INTENTS.c.id)
+    .with_for_update()
+)
+_OLDER = (
+    sa.select(_STEPS.c.execution_id)
+    .where(_STEPS.c.intent_id.in_(sa.bindparam("intents", expanding=True)), is_set(_STEPS.c.newest))
+    .distinct()
+)
 
 
 def step_key(plan_id: str, ordinal: int, direction: str) -> str:
@@ -64,24 +98,27 @@ def insert(
 ) -> str | None:
     """One execution with its steps and its command; None where the plan has an open one.
 
-    `steps` are (ordinal, intent id). `done` holds, by step key, steps that have succeeded before: they are
-    taken over with what the target answered, and are not run again.
+    Its steps are their intents' newest from now on. `steps` are (ordinal, intent id). `done` holds, by step
+    key, steps that have succeeded before: they are taken over with what the target answered, and are not run
+    again.
     """
-    execution_id = tx.new_id()
+    execution_id, listed = tx.new_id(), list(steps)
     made = {"created_at": tx.now, "updated_at": tx.now, "workspace": workspace}
     execution = {
         "id": execution_id,
         "plan_id": plan_id,
         "manifest_id": manifest_id,
         "action": action,
+        "direction": direction,
         "state": EXECUTION.initial,
         "open_key": plan_id,
         **made,
     }
     if not tx.insert_new(_EXECUTIONS, [execution], ("open_key",)):
         return None
-    rows = [_step_row(execution_id, plan_id, direction, step, done) | made for step in steps]
-    tx.insert(_STEPS, rows)
+    _supersede(tx, [intent_id for _, intent_id in listed])
+    tx.insert(_STEPS, [_step_row(execution_id, plan_id, direction, step, done) | made for step in listed])
+    recount(tx, execution_id)
     command = {
         "id": tx.new_id(),
         "execution_id": execution_id,
@@ -111,6 +148,36 @@ def _step_row(
         "effect_id": before.effect_id if before else None,
         "receipt": before.receipt if before else None,
     }
+
+
+def _supersede(tx: Tx, intent_ids: Sequence[str]) -> None:
+    """The steps that these intents had are their newest no more.
+
+    The intents are locked, so that each has one newest step; then the commands of those steps, for whoever
+    moves steps holds their command.
+    """
+    if not intent_ids:
+        return
+    tx.all(_LOCK_INTENTS, {"intents": list(intent_ids)})
+    older = [row.execution_id for row in tx.all(_OLDER, {"intents": list(intent_ids)})]
+    if not older:
+        return
+    held = sa.select(_COMMANDS.c.id).where(_COMMANDS.c.execution_id.in_(older))
+    tx.all(held.order_by(_COMMANDS.c.id).with_for_update())
+    tx.update(_STEPS, {"execution_id": older, "intent_id": list(intent_ids)}, {"newest": False})
+    for execution_id in older:
+        recount(tx, execution_id)
+
+
+def recount(tx: Tx, execution_id: str) -> None:
+    """Write the true counts of an execution's steps, its command held; those of older steps count no more."""
+    tx.update(_EXECUTIONS, {"id": execution_id}, counted(tx, execution_id))
+
+
+def counted(tx: Tx, execution_id: str) -> dict[str, int]:
+    """The counts of an execution's steps, from the steps: by state, and their units."""
+    (row,) = tx.all(_TALLY, {"execution": execution_id})
+    return row._asdict()
 
 
 def claim_commands(tx: Tx, owner: str, lease_seconds: float, limit: int) -> list[Row]:
@@ -196,11 +263,14 @@ def finish(tx: Tx, command: Row, event: str, code: str = "", message: str = "") 
 
 
 def move_execution(tx: Tx, execution_id: str, event: str, **values: Any) -> None:
-    """Move an execution by one event, from wherever the table allows it."""
+    """Move an execution by one event, from wherever the table allows it; unless it then runs, it is
+    recounted, so whatever moves its steps comes before.
+    """
+    counts = {} if event == "deliver" else counted(tx, execution_id)
     for source, known, target in EXECUTION.table:
         if known == event:
             here = {"id": execution_id, "state": source}
-            tx.update(_EXECUTIONS, here, {"state": target, "updated_at": tx.now, **values})
+            tx.update(_EXECUTIONS, here, {"state": target, "updated_at": tx.now, **counts, **values})
 
 
 def move_step(tx: Tx, execution_id: str, ordinal: int, event: str, **values: Any) -> bool:
@@ -214,9 +284,10 @@ def move_step(tx: Tx, execution_id: str, ordinal: int, event: str, **values: Any
     return False
 
 
-def count_attempt(tx: Tx, execution_id: str, ordinal: int, effect_id: str) -> None:
-    """Say that a step goes out, and as which effect."""
-    tx.touched(_COUNT_ATTEMPT, {"execution": execution_id, "place": ordinal, "effect": effect_id})
+def begin_step(tx: Tx, execution_id: str, ordinal: int, effect_id: str) -> None:
+    """Let a step run, and count the attempt: it goes out as this effect."""
+    values = {"execution": execution_id, "place": ordinal, "effect": effect_id, "now": tx.now}
+    tx.touched(_BEGIN_STEP, values)
 
 
 def reset_live_steps(tx: Tx, execution_id: str) -> list[Row]:
@@ -295,12 +366,6 @@ def refused_step(tx: Tx, execution_id: str) -> Row | None:
     return tx.first(refused.order_by(_STEPS.c.ordinal).limit(1))
 
 
-def direction_of(tx: Tx, execution: Row) -> str:
-    """Forward, or backward for a compensation and its retries. An execution of no steps goes forward."""
-    found = tx.scalar(sa.select(_STEPS.c.direction).where(_STEPS.c.execution_id == execution.id).limit(1))
-    return found or ("backward" if execution.action == "compensate" else "forward")
-
-
 def succeeded(tx: Tx, step_keys: Sequence[str]) -> dict[str, Row]:
     """Steps that have succeeded in any execution, by key."""
     if not step_keys:
@@ -321,17 +386,6 @@ def of_manifest(
     if before:
         asked = asked.where(_EXECUTIONS.c.id < before)
     return tx.all(asked.order_by(_EXECUTIONS.c.id.desc()).limit(limit))
-
-
-def open_ones(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
-    """Executions of a manifest that have not ended."""
-    return tx.all(
-        sa.select(_EXECUTIONS).where(
-            _EXECUTIONS.c.workspace == workspace,
-            _EXECUTIONS.c.manifest_id == manifest_id,
-            _EXECUTIONS.c.open_key.is_not(None),
-        )
-    )
 
 
 def newer_open(tx: Tx, manifest_id: str, plan_id: str) -> bool:
@@ -368,46 +422,6 @@ def tally(tx: Tx, execution_ids: Sequence[str]) -> list[Row]:
     )
 
 
-def where_intents_stand(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
-    """The newest step of each intent of a manifest, counted by direction and state."""
-    steps, latest = _latest(workspace, manifest_id)
-    counted = latest.add_columns(
-        steps.c.direction,
-        steps.c.state,
-        sa.func.count().label("number"),
-        sa.func.sum(steps.c.units_written).label("written"),
-        sa.func.sum(steps.c.units_left).label("left"),
-    )
-    return tx.all(counted.group_by(steps.c.direction, steps.c.state))
-
-
-def not_in_place(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
-    """Newest steps of intents that ended badly, whose end nobody knows, or that were never run."""
-    steps, latest = _latest(workspace, manifest_id)
-    bad = steps.c.state.in_(["FAILED", "CONFLICT", "UNKNOWN"])
-    why = sa.func.coalesce(_EXECUTIONS.c.error_code, "")  # who cancels wants nothing more of it
-    not_run = sa.and_(steps.c.state == STEP.initial, _EXECUTIONS.c.state == "FAILED", why != "canceled")
-    return _with_plans(tx, steps, latest, sa.or_(bad, not_run), limit)
-
-
-def left_units(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
-    """Newest steps of intents that succeeded and left units: their source had moved, or a person's stood."""
-    steps, latest = _latest(workspace, manifest_id)
-    left = sa.and_(steps.c.state == "SUCCEEDED", steps.c.units_left > 0)
-    return _with_plans(tx, steps, latest, left, limit)
-
-
-def _with_plans(
-    tx: Tx, steps: sa.FromClause, latest: sa.Select[Any], where: sa.ColumnElement[bool], limit: int
-) -> list[Row]:
-    return tx.all(
-        latest.add_columns(*steps.c, _EXECUTIONS.c.plan_id, _EXECUTIONS.c.error_code.label("execution_code"))
-        .where(where)
-        .order_by(steps.c.execution_id, steps.c.ordinal)
-        .limit(limit)
-    )
-
-
 def intents_not_run(tx: Tx, execution_id: str) -> list[str]:
     """The intents of an execution's steps that were never begun, in order."""
     rows = tx.all(
@@ -426,19 +440,3 @@ def without_success(tx: Tx, intent_ids: Sequence[str]) -> list[str]:
         .distinct()
     )
     return sorted(set(intent_ids) - {row.intent_id for row in rows})
-
-
-def _latest(workspace: str, manifest_id: str) -> tuple[sa.FromClause, sa.Select[Any]]:
-    """Steps of a manifest, none of which a newer execution has again."""
-    step, newer = _STEPS.alias("step"), _STEPS.alias("newer")
-    is_newer = sa.or_(
-        newer.c.created_at > step.c.created_at,
-        sa.and_(newer.c.created_at == step.c.created_at, newer.c.execution_id > step.c.execution_id),
-    )
-    again = sa.exists().where(newer.c.intent_id == step.c.intent_id, is_newer)
-    latest = (
-        sa.select()
-        .select_from(_EXECUTIONS.join(step, step.c.execution_id == _EXECUTIONS.c.id))
-        .where(_EXECUTIONS.c.workspace == workspace, _EXECUTIONS.c.manifest_id == manifest_id, ~again)
-    )
-    return step, latest

@@ -13,11 +13,12 @@ import sqlalchemy as sa
 
 from dragoman.kernel.limits import FIELD_SUM_INTENTS, SHARD_INTENTS
 from dragoman.store.schema import site as tables
+from dragoman.store.tables_site import FIELD_COUNTS
 from dragoman.store.transaction import Row, Tx
 
 _INTENTS, _SUMS, _SHARDS = tables.intents, tables.field_sums, tables.shards
 
-NAMES = ("fields_total", "fields_failed", "via_memory", "via_ai", "passed_through", "in_review")
+NAMES = FIELD_COUNTS
 
 
 def _sums(table: sa.Table) -> list[sa.Label[int]]:
@@ -34,7 +35,6 @@ _OF_HUNDREDS = sa.select(*_sums(_SUMS)).where(
     _SUMS.c.bucket >= sa.bindparam("first"),
     _SUMS.c.bucket < sa.bindparam("after"),
 )
-_OF_SHARDS = sa.select(*_sums(_SHARDS)).where(_SHARDS.c.manifest_id == sa.bindparam("manifest"))
 
 
 def recount(tx: Tx, manifest_id: str, ordinals: Iterable[int]) -> None:
@@ -48,11 +48,6 @@ def recount(tx: Tx, manifest_id: str, ordinals: Iterable[int]) -> None:
     for shard in sorted({bucket // per_shard for bucket in buckets}):
         counted = _counted(tx, _OF_HUNDREDS, manifest_id, shard * per_shard, per_shard)
         tx.update(_SHARDS, {"manifest_id": manifest_id, "shard": shard}, counted)
-
-
-def of_manifest(tx: Tx, manifest_id: str) -> dict[str, int]:
-    """The fields of a manifest: in all, failed, by where they came from, and in review."""
-    return _named(tx.first(_OF_SHARDS, {"manifest": manifest_id}))
 
 
 def agree(tx: Tx, manifest_id: str) -> bool:

@@ -42,6 +42,32 @@ _PREPARE = (
     )
 )
 
+_REOPEN = (
+    sa.update(_INTENTS)
+    .where(
+        _INTENTS.c.id == sa.bindparam("intent"),
+        _INTENTS.c.generation == sa.bindparam("seen_generation"),
+        _INTENTS.c.state == "failed",
+    )
+    .values(
+        state="pending",
+        generation=sa.bindparam("next_generation"),
+        generation_attempt_count=0,
+        last_event_sequence=0,
+        retryable=False,
+        submission_id=None,
+        remote_job_id=None,
+        error_code=None,
+        error_message=None,
+        completed_at=None,
+        active_key=sa.bindparam("pair"),
+        blocked_by=sa.bindparam("holder"),
+        parked_for=sa.bindparam("parked"),
+        next_attempt_at=sa.bindparam("due"),
+        updated_at=sa.bindparam("now"),
+    )
+)
+
 
 def active_key(project_id: str, document: str, locale: str) -> str:
     """What only one open intent may hold."""
@@ -219,6 +245,29 @@ def prepare(tx: Tx, outcomes: Sequence[Preparation]) -> None:
         for outcome in outcomes
     ]
     _all_of(len(rows), tx.touched_each(_PREPARE, rows), "preparing")
+
+
+def reopen(tx: Tx, rows: Sequence[Row]) -> None:
+    """Open a new generation of failed intents: due now, or parked behind whoever has their pair.
+
+    Raises `LeaseLost` where one has moved on since it was seen.
+    """
+    keys = {row.id: active_key(row.project_id, row.document, row.locale) for row in rows}
+    holders = _holders(tx, list(keys.values())) if rows else {}
+    opened = [
+        {
+            "intent": row.id,
+            "seen_generation": row.generation,
+            "next_generation": row.generation + 1,
+            "holder": (holder := holders.get(keys[row.id])),
+            "pair": None if holder else keys[row.id],
+            "parked": "pair" if holder else "",
+            "due": None if holder else tx.now,
+            "now": tx.now,
+        }
+        for row in rows
+    ]
+    _all_of(len(opened), tx.touched_each(_REOPEN, opened), "failed")
 
 
 def link(tx: Tx, generations: Mapping[str, int], submission_id: str) -> None:

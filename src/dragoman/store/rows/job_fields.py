@@ -203,9 +203,9 @@ def _field(row: Row, repeats: Iterable[int], around: Mapping[tuple[int, int], st
     )
 
 
-def end(tx: Tx, job_id: str, results: Iterable[Result]) -> None:
-    """Write how these open fields ended."""
-    tx.touched_each(_END, [_ending(job_id, result) for result in results])
+def end(tx: Tx, ended: Mapping[str, Sequence[Result]]) -> None:
+    """Write how these open fields, by job, ended."""
+    tx.touched_each(_END, [_ending(job_id, result) for job_id in sorted(ended) for result in ended[job_id]])
 
 
 def _ending(job_id: str, result: Result) -> dict[str, Any]:
@@ -224,10 +224,15 @@ def _ending(job_id: str, result: Result) -> dict[str, Any]:
     }
 
 
-def count_calls(tx: Tx, job_id: str, counted: Iterable[tuple[int, int]]) -> None:
-    """Write how often these fields, which stay open, have been asked for."""
+def count_calls(tx: Tx, counted: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+    """Write how often these fields, by job, which stay open, have been asked for."""
     tx.touched_each(
-        _COUNT_CALL, [{"job": job_id, "field": ordinal, "count": count} for ordinal, count in counted]
+        _COUNT_CALL,
+        [
+            {"job": job_id, "field": ordinal, "count": count}
+            for job_id in sorted(counted)
+            for ordinal, count in counted[job_id]
+        ],
     )
 
 

@@ -5,7 +5,7 @@ Every write of a holder names its fence. Counts are recounted from the fields, n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -32,8 +32,9 @@ _BY_SUBMISSION = sa.select(_JOBS).where(_JOBS.c.submission_id == sa.bindparam("s
 _HELD = _BY_ID_LOCKED.where(_JOBS.c.fence == sa.bindparam("held_fence"), _JOBS.c.state == _WORKED)
 _MAY_START = (
     sa.select(
+        _JOBS.c.id,
+        _JOBS.c.fence,
         _JOBS.c.cancel_asked,
-        _JOBS.c.deadline_at,
         _CONTROLS.c.paused,
         _CONTROLS.c.canceled,
         _PAUSES.c.until,
@@ -47,11 +48,8 @@ _MAY_START = (
             ),
         ).outerjoin(_PAUSES, _PAUSES.c.account == sa.bindparam("account_name"))
     )
-    .where(
-        _JOBS.c.id == sa.bindparam("job"),
-        _JOBS.c.fence == sa.bindparam("held_fence"),
-        _JOBS.c.state == _WORKED,
-    )
+    .where(_JOBS.c.id.in_(sa.bindparam("jobs", expanding=True)), _JOBS.c.state == _WORKED)
+    .order_by(_JOBS.c.id)
     .with_for_update(read=True, of=[_JOBS, _CONTROLS])
 )
 _COUNTS = (
@@ -111,15 +109,19 @@ def hold(tx: Tx, job_id: str, fence: int) -> Row:
     return row
 
 
-def permission(tx: Tx, job_id: str, fence: int, account: str) -> Row:
-    """What decides whether an attempt may start: job, control and the account's pause, share-locked.
+def permissions(tx: Tx, held: Iterable[tuple[str, int]], account: str) -> dict[str, Row]:
+    """What decides whether attempts of jobs, each with its fence, may start: job, control and the account's
+    pause, share-locked.
 
-    So no attempt starts after a pause has been acknowledged. Raises `LeaseLost`.
+    So no attempt starts after a pause has been acknowledged. Raises `LeaseLost` where one is held no more.
     """
-    row = tx.first(_MAY_START, {"job": job_id, "held_fence": fence, "account_name": account})
-    if row is None:
-        raise LeaseLost(f"job {job_id} is worked by somebody else, or has ended")
-    return row
+    asked = set(held)
+    values = {"jobs": sorted({job_id for job_id, _ in asked}), "account_name": account}
+    found = {row.id: row for row in tx.all(_MAY_START, values)}
+    for job_id, fence in asked:
+        if job_id not in found or found[job_id].fence != fence:
+            raise LeaseLost(f"job {job_id} is worked by somebody else, or has ended")
+    return found
 
 
 def recount(tx: Tx, job_id: str) -> None:

@@ -19,6 +19,9 @@ from dragoman.store.transaction import Row, Tx
 
 _MANIFESTS, _PAGES = tables.manifests, tables.manifest_pages
 
+_ANY = sa.select(_MANIFESTS).where(_MANIFESTS.c.id == sa.bindparam("manifest"))
+_OF_WORKSPACE = _ANY.where(_MANIFESTS.c.workspace == sa.bindparam("ws"), _MANIFESTS.c.reconciled_at.is_(None))
+
 
 def of_request(tx: Tx, workspace: str, actor: str, request_id: str) -> Row | None:
     """The manifest that a request id made, if any."""
@@ -93,10 +96,9 @@ def pairs_from(tx: Tx, manifest_id: str, ordinal: int, limit: int) -> list[tuple
 
 def find(tx: Tx, scope: Scope, manifest_id: str) -> Row | None:
     """One manifest; another workspace's is not found, and neither is one that is being removed."""
-    where = [_MANIFESTS.c.id == manifest_id]
-    if not isinstance(scope, System):
-        where += [_MANIFESTS.c.workspace == scope.id, _MANIFESTS.c.reconciled_at.is_(None)]
-    return tx.first(sa.select(_MANIFESTS).where(*where))
+    if isinstance(scope, System):
+        return tx.first(_ANY, {"manifest": manifest_id})
+    return tx.first(_OF_WORKSPACE, {"manifest": manifest_id, "ws": scope.id})
 
 
 def keep(tx: Tx, manifest_id: str) -> None:

@@ -65,6 +65,7 @@ _RENEW = (
 )
 _RENEW_STALE = _RENEW.where(_MEMORY.c.origin == "ai", _MEMORY.c.basis != sa.bindparam("new_basis"))
 _RENEW_UNSEEN = _RENEW.where(_MEMORY.c.origin != "person")
+_ANY_TRIAL = sa.select(_TRIALS.c.trial_key).where(_TRIALS.c.workspace == sa.bindparam("ws")).limit(1)
 _TRIED = (
     sa.select(_TRIALS.c.trial_key, sa.func.count().label("jobs"))
     .where(
@@ -88,22 +89,34 @@ def exact(tx: Tx, workspace: str, place: Place, source_hashes: Sequence[str]) ->
     return found
 
 
-def keep(tx: Tx, workspace: str, place: Place, made: Sequence[Remembered]) -> int:
+Made = tuple[str, Place, Remembered]
+"""A translation, and in which workspace and place it is to be remembered."""
+
+
+def keep(tx: Tx, made: Sequence[Made]) -> int:
     """Remember translations by AI; how many were new.
 
     One that was made from something else is replaced; what a person or a file says stays as it is.
     """
-    new = _insert(tx, workspace, place, made)
-    if new < len(made):
-        tx.touched_each(_RENEW_STALE, [_renewal(tx, workspace, place, one) for one in made])
+    in_order = [one for _, one in sorted({_key(one): one for one in made}.items())]
+    new = _insert(tx, in_order)
+    if new < len(in_order):
+        tx.touched_each(_RENEW_STALE, [_renewal(tx, *one) for one in in_order])
     return new
+
+
+def _key(made: Made) -> tuple[str, ...]:
+    """All who write several rows lock them in this order."""
+    workspace, place, one = made
+    return (workspace, *place, one.source_hash, one.context_hash)
 
 
 def take_in(tx: Tx, workspace: str, place: Place, given: Sequence[Remembered]) -> int:
     """Remember translations that come from elsewhere; how many were new. Only what a person says stays."""
-    new = _insert(tx, workspace, place, given)
+    new = _insert(tx, [(workspace, place, one) for one in given])
     if new < len(given):
-        tx.touched_each(_RENEW_UNSEEN, [_renewal(tx, workspace, place, one) for one in given])
+        last = {(one.source_hash, one.context_hash): one for one in given}
+        tx.touched_each(_RENEW_UNSEEN, [_renewal(tx, workspace, place, one) for one in last.values()])
     return new
 
 
@@ -131,6 +144,11 @@ def tried(tx: Tx, workspace: str, trial_keys: Sequence[str]) -> Mapping[str, int
     return {row.trial_key: row.jobs for row in tx.all(_TRIED, {"ws": workspace, "keys": trial_keys})}
 
 
+def has_trials(tx: Tx, workspace: str) -> bool:
+    """Whether anything was ever tried in vain in a workspace."""
+    return tx.first(_ANY_TRIAL, {"ws": workspace}) is not None
+
+
 def note_trials(tx: Tx, workspace: str, job_id: str, trial_keys: Iterable[str]) -> None:
     """Write down that these fields have failed for good in this job."""
     rows = [
@@ -140,7 +158,7 @@ def note_trials(tx: Tx, workspace: str, job_id: str, trial_keys: Iterable[str]) 
     tx.insert_new(_TRIALS, rows, ("workspace", "trial_key", "job_id"))
 
 
-def _insert(tx: Tx, workspace: str, place: Place, made: Sequence[Remembered]) -> int:
+def _insert(tx: Tx, made: Sequence[Made]) -> int:
     rows = [
         {
             "workspace": workspace,
@@ -152,7 +170,7 @@ def _insert(tx: Tx, workspace: str, place: Place, made: Sequence[Remembered]) ->
             "created_at": one.created_at or tx.now,
             **_made(tx, one),
         }
-        for one in made
+        for workspace, place, one in made
     ]
     return tx.insert_new(_MEMORY, rows, _KEY)
 

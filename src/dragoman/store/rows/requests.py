@@ -18,6 +18,17 @@ from dragoman.store.transaction import Row, Tx
 
 _REQUESTS = tables.publication_requests
 
+_MINE = (
+    _REQUESTS.c.workspace == sa.bindparam("ws"),
+    _REQUESTS.c.manifest_id == sa.bindparam("manifest"),
+)
+_WAITING = sa.select(_REQUESTS.c.id).where(*_MINE, _REQUESTS.c.state == REQUEST.initial).limit(1)
+_GIVEN_UP = sa.select(_REQUESTS).where(
+    *_MINE,
+    _REQUESTS.c.state == REQUEST.next(REQUEST.initial, "give_up"),
+    _REQUESTS.c.error_code != "canceled",
+)
+
 
 def write(tx: Tx, manifest: Row, intent_ids: Sequence[str], asked: bool = False) -> bool:
     """One request for these intents, where the manifest publishes by itself or somebody `asked` for it.
@@ -105,19 +116,12 @@ def end_open(tx: Tx, workspace: str, manifest_id: str, code: str) -> int:
 
 def waiting(tx: Tx, workspace: str, manifest_id: str) -> bool:
     """Whether something of a manifest waits to be planned."""
-    mine = sa.and_(_of(workspace, manifest_id), _REQUESTS.c.state == REQUEST.initial)
-    return tx.first(sa.select(_REQUESTS.c.id).where(mine).limit(1)) is not None
+    return tx.first(_WAITING, {"ws": workspace, "manifest": manifest_id}) is not None
 
 
 def given_up(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
     """Requests of a manifest that no plan came of, but for those that somebody canceled."""
-    return tx.all(
-        sa.select(_REQUESTS).where(
-            _of(workspace, manifest_id),
-            _REQUESTS.c.state == REQUEST.next(REQUEST.initial, "give_up"),
-            _REQUESTS.c.error_code != "canceled",
-        )
-    )
+    return tx.all(_GIVEN_UP, {"ws": workspace, "manifest": manifest_id})
 
 
 def _of(workspace: str, manifest_id: str) -> sa.ColumnElement[bool]:

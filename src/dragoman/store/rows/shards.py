@@ -6,12 +6,14 @@ Whoever moves intents first locks the touched shards in ascending order, moves, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
 from dragoman.machines.tables import INTENT, MANIFEST
 from dragoman.store.columns import is_set
 from dragoman.store.schema import site as tables
+from dragoman.store.tables_site import FIELD_COUNTS
 from dragoman.store.transaction import Row, Tx
 
 _SHARDS, _INTENTS, _MANIFESTS = tables.shards, tables.intents, tables.manifests
@@ -40,10 +42,16 @@ _RETRYABLE = sa.select(sa.func.count()).where(
 )
 
 
-_TOTALLED = (*STATES, "intents", "retryable_failed")
+_TOTALLED = (*STATES, "intents", "retryable_failed", *FIELD_COUNTS)
 _TOTALS = sa.select(
     *(sa.func.coalesce(sa.func.sum(_SHARDS.c[name]), 0).label(name) for name in _TOTALLED)
 ).where(_SHARDS.c.manifest_id == sa.bindparam("manifest"))
+_TOTALS_AND_DUE = _TOTALS.add_columns(
+    *(sa.func.min(_SHARDS.c[name]).label(name) for name in _SERVED),
+    sa.func.coalesce(
+        sa.func.sum(sa.case((_SHARDS.c.lease_expires_at <= sa.bindparam("now"), 1), else_=0)), 0
+    ).label("stale_claims"),
+)
 
 
 def lock(tx: Tx, manifest_id: str, shards: Iterable[int]) -> None:
@@ -113,9 +121,15 @@ def _count(tx: Tx, manifest_id: str, shard: int) -> dict[str, int | None]:
 
 
 def totals(tx: Tx, manifest_id: str) -> dict[str, int]:
-    """The counts of a manifest: the sums over its shards."""
+    """The counts of a manifest, intents and fields: the sums over its shards."""
     row = tx.first(_TOTALS, {"manifest": manifest_id})
     return {name: int(getattr(row, name)) for name in _TOTALLED}
+
+
+def totals_and_due(tx: Tx, manifest_id: str) -> dict[str, Any]:
+    """`totals`, the earliest of each due time (None without any), and how many leases have run out."""
+    (row,) = tx.all(_TOTALS_AND_DUE, {"manifest": manifest_id, "now": tx.now})
+    return row._asdict()
 
 
 def agree(tx: Tx, manifest_id: str) -> bool:
@@ -137,17 +151,17 @@ def _agrees(row: Row, counts: Mapping[str, int | None]) -> bool:
 
 
 def end_manifest(tx: Tx, manifest_id: str) -> bool:
-    """End the manifest if all its intents are terminal and its total is known; True only for the one that
-    did it.
+    """End the manifest if all its intents are terminal, its total is known and no retry is under way; True
+    only for the one that did it.
 
     Locks the manifest row after the shards.
     """
     manifest: Row | None = tx.first(
-        sa.select(_MANIFESTS.c.total, _MANIFESTS.c.total_known)
+        sa.select(_MANIFESTS.c.total, _MANIFESTS.c.total_known, _MANIFESTS.c.retry_after)
         .where(_MANIFESTS.c.id == manifest_id)
         .with_for_update()
     )
-    if manifest is None or not manifest.total_known:
+    if manifest is None or not manifest.total_known or manifest.retry_after is not None:
         return False
     sums = totals(tx, manifest_id)
     if sum(sums[state] for state in INTENT.terminal) != manifest.total:

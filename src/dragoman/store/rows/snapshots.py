@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +15,7 @@ from dragoman.store.transaction import Row, Tx
 _SNAPSHOTS = tables.snapshots
 
 _OF_STEP = sa.select(_SNAPSHOTS).where(_SNAPSHOTS.c.step_key == sa.bindparam("step"))
+_OF_STEPS = sa.select(_SNAPSHOTS).where(_SNAPSHOTS.c.step_key.in_(sa.bindparam("steps", expanding=True)))
 _FORGET = sa.delete(_SNAPSHOTS).where(_SNAPSHOTS.c.step_key == sa.bindparam("step"))
 _REMEMBER = (
     sa.update(_SNAPSHOTS)
@@ -52,8 +54,15 @@ def keep(tx: Tx, workspace: str, step_key: str, target: str, snapshot: Snapshot)
 def find(tx: Tx, step_key: str) -> Snapshot | None:
     """The snapshot of a step."""
     row = _row(tx, step_key)
-    if row is None:
-        return None
+    return None if row is None else _snapshot(row)
+
+
+def of_steps(tx: Tx, step_keys: Sequence[str]) -> dict[str, Snapshot]:
+    """The snapshots of these steps, by key."""
+    return {row.step_key: _snapshot(row) for row in tx.all(_OF_STEPS, {"steps": list(step_keys)})}
+
+
+def _snapshot(row: Row) -> Snapshot:
     written = json.loads(row.written)
     units = tuple(WrittenUnit(*unit) for unit in written["units"])
     return Snapshot(

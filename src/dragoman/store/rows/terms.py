@@ -118,7 +118,9 @@ def put(tx: Tx, workspace: str, shelf: Shelf, terms: Sequence[Term]) -> int:
                 "key": row["term_key"],
                 **{f"new_{name}": row[name] for name in _CHANGING},
             }
-            for row in rows
+            for row in {
+                (row["target_locale"], row["term_key"]): row for row in rows
+            }.values()  # the last holds
         ]
         tx.touched_each(_RENEW, renewals)
     return new

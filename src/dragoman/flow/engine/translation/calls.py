@@ -15,7 +15,7 @@ from typing import Any, Literal
 from dragoman.content import prompting
 from dragoman.content.verdicts import VERSION, Verdict, judge
 from dragoman.flow.engine.translation.aftermath import Aftermath, Again, aftermath
-from dragoman.flow.engine.translation.gate import Gate
+from dragoman.flow.engine.translation.gate import Gate, Place
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.clock import MICROSECONDS, seconds
 from dragoman.kernel.identity import Chance
@@ -68,8 +68,11 @@ class Calls:
         self._gate = gate
         self._call_timeout_seconds = call_timeout_seconds
 
-    async def advance(self, work: JobWork, call: OpenCall) -> tuple[OpenCall, ...]:
-        """Bring a call as far as it comes now; gives the calls that follow it. Raises `LeaseLost`."""
+    async def advance(self, work: JobWork, call: OpenCall, place: Place) -> tuple[OpenCall, ...]:
+        """Bring a call as far as it comes now; gives the calls that follow it. Raises `LeaseLost`.
+
+        `place` is left as soon as the provider has answered: to settle and to judge takes none.
+        """
         if call.is_answered:
             return await self._close(work, call, work.account.read(call.answer or b""))
         if call.is_refused:
@@ -79,13 +82,13 @@ class Calls:
             work.waits.append(call.due_at)
             return ()
         if call.is_doubtful and not call.idempotent:
-            return await self._doubted(work, call)
+            return await self._doubted(work, call, place)
         if call.effect_id:
-            return await self._attempt(work, call, calling.start_again, call)
-        return await self._attempt(work, call, calling.start_call, call.plan)
+            return await self._attempt(work, call, place, calling.start_again, call)
+        return await self._attempt(work, call, place, calling.start_call, call.plan)
 
     async def _attempt(
-        self, work: JobWork, call: OpenCall, begin: Callable[..., Outgoing | Halt], *asked: Any
+        self, work: JobWork, call: OpenCall, place: Place, begin: Callable[..., Outgoing | Halt], *asked: Any
     ) -> tuple[OpenCall, ...]:
         """Make one attempt, unless something stops the job."""
         if not work.may_start:
@@ -97,6 +100,7 @@ class Calls:
             (work.fence, work.account, start, *asked),
             calling.settle_call,
             (work.account, self._chance.fraction()),
+            lambda answer: None if answer.outcome in ATTEMPT.groups["UNKNOWN"] else place.leave(),
         )
         if isinstance(came, Halt):
             self._halted(work, came)
@@ -162,7 +166,7 @@ class Calls:
         ]
         return await self._store(work, Closing(call.effect_id, tuple(results)))
 
-    async def _doubted(self, work: JobWork, call: OpenCall) -> tuple[OpenCall, ...]:
+    async def _doubted(self, work: JobWork, call: OpenCall, place: Place) -> tuple[OpenCall, ...]:
         """Nobody knows whether this was paid: ask, and only then let the money policy decide."""
         allowed_at = await self._database.read(inquiring.look_allowed_at, work.account.account)
         if allowed_at:
@@ -182,7 +186,7 @@ class Calls:
             return ()
         options = work.job.options
         policy = calling.Policy(options.on_unknown, options.batch_size)
-        return await self._attempt(work, call, calling.resend_call, call, policy)
+        return await self._attempt(work, call, place, calling.resend_call, call, policy)
 
     def _pause_seconds(self, work: JobWork, call: OpenCall) -> float:
         """Until an unknown call is looked at again; of a batch a quarter of its age, within bounds."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -96,6 +96,22 @@ class _Waiting:
     """True with a place; False where nothing is to begin."""
 
 
+class Place:
+    """A place at the gate, or none (it is false then). It can be given up before its block ends."""
+
+    def __init__(self, leave: Callable[[], None] | None) -> None:
+        self._leave = leave
+
+    def __bool__(self) -> bool:
+        return self._leave is not None
+
+    def leave(self) -> None:
+        """Let somebody else call: the provider has answered, the rest is ours. Once is enough."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+
 class Gate:
     """Hands out places. `rates` are those of provider names."""
 
@@ -129,17 +145,16 @@ class Gate:
     @asynccontextmanager
     async def slot(
         self, caller: Caller, tokens: int = 0, wanted: Callable[[], bool] = lambda: True
-    ) -> AsyncIterator[bool]:
-        """Wait for a place and keep it. False, without a place, once nothing is to begin (`wanted`)."""
+    ) -> AsyncIterator[Place]:
+        """Wait for a place and keep it. None is given once nothing is to begin (`wanted`)."""
         began = self._clock.monotonic()
         if not await self._enter(caller, tokens, wanted):
-            yield False
+            yield Place(None)
             return
-        try:
-            with metrics.calling(self._clock.monotonic() - began):
-                yield True
-        finally:
-            self._leave(caller)
+        with ExitStack() as kept:
+            kept.callback(self._leave, caller)
+            kept.enter_context(metrics.calling(self._clock.monotonic() - began))
+            yield Place(kept.close)
 
     async def turn(self, caller: Caller) -> None:
         """Wait until one more request of a call that has its place may go, such as a look at its work."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeVar
 
 from dragoman.flow.engine.translation.recall import Recall
@@ -23,9 +23,9 @@ _GAVE_UP = "it has failed in earlier jobs: change the text, the model or the pro
 class Knowing:
     """Finds out before any money is spent, and writes it down in one transaction."""
 
-    def __init__(self, database: Database, offload: Offload) -> None:
+    def __init__(self, database: Database, offload: Offload, without_examples: Collection[str] = ()) -> None:
         self._database = database
-        self._recall = Recall(database, offload)
+        self._recall = Recall(database, offload, without_examples)
 
     async def record(self, work: JobWork, fields: Sequence[Field]) -> None:
         """End every one of these open fields whose end is known without asking. Raises `LeaseLost`."""
@@ -49,7 +49,7 @@ class Knowing:
     async def _given_up(self, work: JobWork, fields: Sequence[Field]) -> list[Result]:
         """Fields that have failed in as many jobs as a field is tried in."""
         results: list[Result] = []
-        if work.job.options.force:
+        if work.job.options.force or not work.has_trials:
             return results
         for page in _pages(fields):
             keys = {field.ordinal: work.trial_key(field) for field in page}

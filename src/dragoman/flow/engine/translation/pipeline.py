@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from dragoman.content import prompting
 from dragoman.flow.engine.translation.calls import Calls
 from dragoman.flow.engine.translation.fallback import Fallback
-from dragoman.flow.engine.translation.gate import Gate
+from dragoman.flow.engine.translation.gate import Gate, Place
 from dragoman.flow.engine.translation.knowing import Knowing
 from dragoman.flow.engine.translation.work import JobWork
 from dragoman.kernel.clock import seconds
@@ -56,7 +56,7 @@ class Translation:
     """Works jobs, one a call of `work`, any number side by side. `gate` is the process's one.
 
     `bounds` are what each provider, by name, may cost a workspace in a calendar month, `fallbacks` who goes
-    on where it refuses to serve.
+    on where it refuses to serve; those `without_examples` are shown none.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class Translation:
         offload: Offload | None = None,
         bounds: Mapping[str, Bounds] | None = None,
         fallbacks: Mapping[str, Sequence[str]] | None = None,
+        without_examples: Collection[str] = (),
     ) -> None:
         self._database = database
         self._providers = providers
@@ -84,7 +85,7 @@ class Translation:
         self._lease_seconds = lease_seconds
         self._bounds = bounds or {}
         self._fallback = Fallback(database, providers, fallbacks)
-        self._knowing = Knowing(database, offload or InlineOffload())
+        self._knowing = Knowing(database, offload or InlineOffload(), without_examples)
         self._calls = Calls(database, ledger, chance, keeper.owner, gate, call_timeout_seconds)
 
     async def work(self, claimed: Claimed) -> End:
@@ -155,28 +156,29 @@ class Translation:
 
     async def _pursue_group(self, work: JobWork, group: Sequence[Field]) -> None:
         tokens, wanted = prompting.tokens(group), lambda: work.may_start
-        async with work.slots, self._gate.slot(work.caller, tokens, wanted) as placed:
-            if not (placed and work.may_start):
+        async with work.slots, self._gate.slot(work.caller, tokens, wanted) as place:
+            if not (place and work.may_start):
                 return
-            follow_ups = await self._calls.advance(work, OpenCall(work.plan("first", group, {})))
+            call = OpenCall(work.plan("first", group, {}))
+            follow_ups = await self._calls.advance(work, call, place)
         await _together(self._pursue(work, call) for call in follow_ups)
 
     async def _pursue(self, work: JobWork, call: OpenCall) -> None:
         """Bring a call, and all that follow from it, as far as they come now."""
-        async with work.slots, self._place_for(work, call) as placed:
-            if not placed:
+        async with work.slots, self._place_for(work, call) as place:
+            if not place:
                 return
-            follow_ups = await self._calls.advance(work, call)
+            follow_ups = await self._calls.advance(work, call, place)
         await _together(self._pursue(work, following) for following in follow_ups)
 
     @contextlib.asynccontextmanager
-    async def _place_for(self, work: JobWork, call: OpenCall) -> AsyncIterator[bool]:
+    async def _place_for(self, work: JobWork, call: OpenCall) -> AsyncIterator[Place]:
         """A place at the gate; what the provider has said already needs none to be dealt with."""
         if call.is_answered or call.is_refused:
-            yield not self._gate.is_closed
+            yield Place(None if self._gate.is_closed else _nothing)
             return
-        async with self._gate.slot(work.caller, _tokens(call)) as placed:
-            yield placed
+        async with self._gate.slot(work.caller, _tokens(call)) as place:
+            yield place
 
     async def _end(self, claimed: Claimed, work: JobWork) -> End:
         if work.open and not work.is_canceled:
@@ -238,6 +240,10 @@ def _uncalled(work: JobWork, calls: Sequence[OpenCall]) -> list[Field]:
     """Open fields that belong to no call of an earlier holder: those calls, or what follows them, go on."""
     called = {ordinal for call in calls for _, ordinal, _ in call.plan.asked}
     return [field for field in work.open.values() if field.ordinal not in called]
+
+
+def _nothing() -> None:
+    """Nobody waits for a place that was not taken."""
 
 
 def _tokens(call: OpenCall) -> int:

@@ -8,7 +8,7 @@ else it is shown to a provider that learns from examples. Whatever fills a field
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from dragoman.content import likeness, prompting, sameness, verdicts
@@ -48,11 +48,12 @@ class _Match(NamedTuple):
 
 
 class Recall:
-    """Looks into the memory of a job's project, and of no other."""
+    """Looks into the memory of a job's project, and of no other. The `unshown` are shown no examples."""
 
-    def __init__(self, database: Database, offload: Offload) -> None:
+    def __init__(self, database: Database, offload: Offload, unshown: Collection[str] = ()) -> None:
         self._database = database
         self._offload = offload
+        self._unshown = unshown
 
     async def known(self, work: JobWork, fields: Sequence[Field]) -> list[Result]:
         """What the memory fills of these fields; what is like them is put down in `work` for the prompt."""
@@ -60,7 +61,8 @@ class Recall:
         filled = {result.ordinal for result in results}
         rest = [field for field in fields if field.ordinal not in filled and _is_comparable(field)]
         lenient = work.library.manner.threshold < _SAME
-        if rest and (lenient or isinstance(work.provider, ReadsExamples)):
+        learns = isinstance(work.provider, ReadsExamples) and work.provider.name not in self._unshown
+        if rest and (lenient or learns):
             await self._index(work)
             results += await self._alike(work, rest)
         return results

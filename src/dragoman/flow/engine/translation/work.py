@@ -63,10 +63,13 @@ class JobWork:
         self._last_call = loaded.last_call
         self._pieces: dict[int, tuple[Piece, ...]] = {}
         self.library = loaded.library
+        self.has_trials = loaded.has_trials
+        """Whether texts of this workspace have ever been tried in vain."""
         self.similar: dict[int, tuple[tuple[str, str], ...]] = {}
         """Field → texts like it with their translations, to be shown."""
         self._glossaries: dict[str, Glossary] = {}
         self._terms: dict[int, Terms] = {}
+        self._bases: dict[Terms, str] = {}
 
     @property
     def shelf(self) -> Shelf:
@@ -94,11 +97,12 @@ class JobWork:
         """A call for these fields of one locale, under prompt ids of its own."""
         asked: dict[str, Asked] = {}
         items: list[PromptItem] = []
+        names = iter(self._fresh_names(sum([len(self.pieces(field)) for field in fields])))
         near = {text for field in fields for text in [field.value] if isinstance(text, str)}
         for field in fields:
             help_ = self._help(field, near)
             for piece in self.pieces(field):
-                name = self._fresh_name(asked)
+                name = next(names)
                 asked[name] = Asked(name, field.ordinal, piece.category)
                 complaint = complaints.get((field.ordinal, piece.category), "")
                 items.append(prompting.prompt_item(field, piece, name, complaint, help_))
@@ -136,14 +140,17 @@ class JobWork:
 
     def basis(self, field: Field) -> str:
         """What a translation made now is made from, beside the text and its context."""
-        return key_hash(
-            self.provider.model,
-            prompting.VERSION,
-            verdicts.VERSION,
-            self.job.options.tone,
-            self.library.manner.style,
-            *self.terms(field).key,
-        )
+        terms = self.terms(field)
+        if terms not in self._bases:
+            self._bases[terms] = key_hash(
+                self.provider.model,
+                prompting.VERSION,
+                verdicts.VERSION,
+                self.job.options.tone,
+                self.library.manner.style,
+                *terms.key,
+            )
+        return self._bases[terms]
 
     def _glossary(self, locale: str) -> Glossary:
         if locale not in self._glossaries:
@@ -206,11 +213,15 @@ class JobWork:
             self.basis(field),
         )
 
-    def _fresh_name(self, taken: Mapping[str, Asked]) -> str:
-        name = self._chance.token(PROMPT_ID_CHARS)
-        while name in taken:
-            name = self._chance.token(PROMPT_ID_CHARS)
-        return name
+    def _fresh_names(self, count: int) -> Iterable[str]:
+        """So many different prompt ids, out of one draw as a rule."""
+        names: dict[str, None] = {}
+        while len(names) < count:
+            drawn = self._chance.token(PROMPT_ID_CHARS * (count - len(names)))
+            names.update(
+                (drawn[at : at + PROMPT_ID_CHARS], None) for at in range(0, len(drawn), PROMPT_ID_CHARS)
+            )
+        return names
 
 
 def _account(loaded: Loaded, provider: Provider, bounds: Bounds) -> Account:

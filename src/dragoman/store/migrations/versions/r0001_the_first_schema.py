@@ -297,8 +297,17 @@ def _executions() -> None:
         sa.Column("plan_id", Id, nullable=False),
         sa.Column("manifest_id", Id, nullable=False),
         sa.Column("action", Word(16), nullable=False),
+        sa.Column("direction", Word(16), nullable=False),
         sa.Column("state", Word(32), nullable=False),
         sa.Column("open_key", Id),
+        sa.Column("steps_conflict", Count, nullable=False, server_default="0"),
+        sa.Column("steps_failed", Count, nullable=False, server_default="0"),
+        sa.Column("steps_pending", Count, nullable=False, server_default="0"),
+        sa.Column("steps_running", Count, nullable=False, server_default="0"),
+        sa.Column("steps_succeeded", Count, nullable=False, server_default="0"),
+        sa.Column("steps_unknown", Count, nullable=False, server_default="0"),
+        sa.Column("units_written", Count, nullable=False, server_default="0"),
+        sa.Column("units_left", Count, nullable=False, server_default="0"),
         sa.Column("error_code", Word(64)),
         sa.Column("error_message", Word(500)),
         sa.Column("created_at", Instant, nullable=False),
@@ -312,6 +321,26 @@ def _executions() -> None:
     )
     steps.create_index("ix_executions_manifest", "executions", ["workspace", "manifest_id", "created_at"])
     steps.create_index("ix_executions_plan", "executions", ["plan_id", "created_at"])
+    steps.create_index(
+        "ix_executions_standing",
+        "executions",
+        [
+            "workspace",
+            "manifest_id",
+            "state",
+            "direction",
+            "error_code",
+            "steps_conflict",
+            "steps_failed",
+            "steps_pending",
+            "steps_running",
+            "steps_succeeded",
+            "steps_unknown",
+            "units_written",
+            "units_left",
+            "id",
+        ],
+    )
 
 
 def _field_sums() -> None:

@@ -202,7 +202,7 @@ def _jobs() -> None:
 
 def _jobs_1() -> None:
     steps.create_index("ix_jobs_claim", "jobs", ["workspace", "state", "next_attempt_at"])
-    steps.create_index("ix_jobs_client", "jobs", ["workspace", "client_job_id"])
+    steps.create_index("ix_jobs_client", "jobs", ["workspace", "client_job_id", "state", "next_attempt_at"])
     steps.create_index("ix_jobs_due", "jobs", ["state", "next_attempt_at"])
     steps.create_index("ix_jobs_push", "jobs", ["workspace", "push_id"])
     steps.create_index("ix_jobs_recent", "jobs", ["workspace", "created_at"])
@@ -261,6 +261,8 @@ def _manifests() -> None:
         sa.Column("started_at", Instant),
         sa.Column("canceled_at", Instant),
         sa.Column("control_revision", Count, nullable=False, server_default="0"),
+        sa.Column("retry_after", Count),
+        sa.Column("retry_asked_at", Instant),
         sa.Column("control_due_at", Instant),
         sa.Column("error_code", Word(64)),
         sa.Column("error_message", Word(500)),
@@ -292,6 +294,7 @@ def _manifests_1() -> None:
     steps.create_index("ix_manifests_control", "manifests", ["control_due_at"])
     steps.create_index("ix_manifests_push", "manifests", ["workspace", "push_id"])
     steps.create_index("ix_manifests_recent", "manifests", ["workspace", "updated_at"])
+    steps.create_index("ix_manifests_retry", "manifests", ["retry_asked_at"])
     steps.create_index("ix_manifests_stale", "manifests", ["lease_expires_at"])
 
 

@@ -1,4 +1,4 @@
-"""The first schema: memory_segments to shards."""
+"""The first schema: memory_segments to runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: memory_segments to shards."""
+    """The first schema: memory_segments to runs."""
     _memory_segments()
     _memory_shelves()
     _outbox()
@@ -29,7 +29,6 @@ def upgrade() -> None:
     _reconciliations()
     _results()
     _runs()
-    _shards()
 
 
 def _memory_segments() -> None:
@@ -213,7 +212,7 @@ def _publication_requests() -> None:
         "ix_publication_requests_claim", "publication_requests", ["state", "next_attempt_at", "manifest_id"]
     )
     steps.create_index(
-        "ix_publication_requests_manifest", "publication_requests", ["workspace", "manifest_id"]
+        "ix_publication_requests_manifest", "publication_requests", ["workspace", "manifest_id", "state"]
     )
 
 
@@ -226,6 +225,7 @@ def _publication_steps() -> None:
         sa.Column("step_key", Word(191), nullable=False),
         sa.Column("direction", Word(16), nullable=False),
         sa.Column("intent_id", Id, nullable=False),
+        sa.Column("newest", Flag(), nullable=False, server_default="1"),
         sa.Column("state", Word(32), nullable=False),
         sa.Column("attempt_count", Count, nullable=False, server_default="0"),
         sa.Column("units_written", Count, nullable=False, server_default="0"),
@@ -236,6 +236,7 @@ def _publication_steps() -> None:
         sa.Column("error_message", Word(500)),
         sa.Column("created_at", Instant, nullable=False),
         sa.Column("updated_at", Instant, nullable=False),
+        sa.CheckConstraint("newest IN (0, 1)", name=steps.f("ck_publication_steps_newest_flag")),
         sa.CheckConstraint(
             "state IN ('CONFLICT', 'FAILED', 'PENDING', 'RUNNING', 'SUCCEEDED', 'UNKNOWN')",
             name=steps.f("ck_publication_steps_state_known"),
@@ -244,7 +245,8 @@ def _publication_steps() -> None:
         clustered=True,
     )
     steps.create_index("ix_publication_steps_intent", "publication_steps", ["intent_id"])
-    steps.create_index("ix_publication_steps_key", "publication_steps", ["step_key", "state"])
+    steps.create_index("ix_publication_steps_key", "publication_steps", ["step_key"])
+    steps.create_index("ix_publication_steps_state", "publication_steps", ["execution_id", "state"])
 
 
 def _receipts() -> None:
@@ -353,49 +355,3 @@ def _runs() -> None:
     steps.create_index("ix_runs_claim", "runs", ["next_attempt_at"])
     steps.create_index("ix_runs_push", "runs", ["workspace", "project", "push_id"])
     steps.create_index("ix_runs_stale", "runs", ["lease_expires_at"])
-
-
-def _shards() -> None:
-    steps.create_table(
-        "shards",
-        sa.Column("manifest_id", Id, nullable=False),
-        sa.Column("shard", Count, nullable=False, autoincrement=False),
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("intents", Count, nullable=False, server_default="0"),
-        sa.Column("pending", Count, nullable=False, server_default="0"),
-        sa.Column("preparing", Count, nullable=False, server_default="0"),
-        sa.Column("prepared", Count, nullable=False, server_default="0"),
-        sa.Column("queued", Count, nullable=False, server_default="0"),
-        sa.Column("processing", Count, nullable=False, server_default="0"),
-        sa.Column("completed", Count, nullable=False, server_default="0"),
-        sa.Column("failed", Count, nullable=False, server_default="0"),
-        sa.Column("protected", Count, nullable=False, server_default="0"),
-        sa.Column("skipped", Count, nullable=False, server_default="0"),
-        sa.Column("retryable_failed", Count, nullable=False, server_default="0"),
-        sa.Column("fields_total", Count, nullable=False, server_default="0"),
-        sa.Column("fields_failed", Count, nullable=False, server_default="0"),
-        sa.Column("via_memory", Count, nullable=False, server_default="0"),
-        sa.Column("via_ai", Count, nullable=False, server_default="0"),
-        sa.Column("passed_through", Count, nullable=False, server_default="0"),
-        sa.Column("in_review", Count, nullable=False, server_default="0"),
-        sa.Column("prepare_due_at", Instant),
-        sa.Column("submit_due_at", Instant),
-        sa.Column("prepare_served_at", Instant, nullable=False, server_default="0"),
-        sa.Column("submit_served_at", Instant, nullable=False, server_default="0"),
-        sa.Column("lease_owner", Word(160)),
-        sa.Column("lease_expires_at", Instant),
-        sa.Column("fence", Count, nullable=False, server_default="0"),
-        sa.CheckConstraint(
-            "pending >= 0 AND preparing >= 0 AND prepared >= 0 AND queued >= 0 AND processing "
-            ">= 0 AND completed >= 0 AND failed >= 0 AND protected >= 0 AND skipped >= 0",
-            name=steps.f("ck_shards_counted"),
-        ),
-        sa.CheckConstraint(
-            "pending + preparing + prepared + queued + processing + completed + failed + "
-            "protected + skipped = intents",
-            name=steps.f("ck_shards_sums"),
-        ),
-        sa.PrimaryKeyConstraint("manifest_id", "shard", name=steps.f("pk_shards")),
-    )
-    steps.create_index("ix_shards_prepare", "shards", ["prepare_due_at", "manifest_id", "shard"])
-    steps.create_index("ix_shards_submit", "shards", ["submit_due_at", "manifest_id", "shard"])

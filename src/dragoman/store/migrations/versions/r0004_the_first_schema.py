@@ -1,4 +1,4 @@
-"""The first schema: snapshots to workspaces."""
+"""The first schema: shards to workspaces."""
 
 from __future__ import annotations
 
@@ -14,15 +14,63 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: snapshots to workspaces."""
+    """The first schema: shards to workspaces."""
+    _shards()
     _snapshots()
     _submission_intents()
     _submissions()
     _terms()
     _tokens()
     _trials()
+    _usage_sums()
     _workers()
     _workspaces()
+
+
+def _shards() -> None:
+    steps.create_table(
+        "shards",
+        sa.Column("manifest_id", Id, nullable=False),
+        sa.Column("shard", Count, nullable=False, autoincrement=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("intents", Count, nullable=False, server_default="0"),
+        sa.Column("pending", Count, nullable=False, server_default="0"),
+        sa.Column("preparing", Count, nullable=False, server_default="0"),
+        sa.Column("prepared", Count, nullable=False, server_default="0"),
+        sa.Column("queued", Count, nullable=False, server_default="0"),
+        sa.Column("processing", Count, nullable=False, server_default="0"),
+        sa.Column("completed", Count, nullable=False, server_default="0"),
+        sa.Column("failed", Count, nullable=False, server_default="0"),
+        sa.Column("protected", Count, nullable=False, server_default="0"),
+        sa.Column("skipped", Count, nullable=False, server_default="0"),
+        sa.Column("retryable_failed", Count, nullable=False, server_default="0"),
+        sa.Column("fields_total", Count, nullable=False, server_default="0"),
+        sa.Column("fields_failed", Count, nullable=False, server_default="0"),
+        sa.Column("via_memory", Count, nullable=False, server_default="0"),
+        sa.Column("via_ai", Count, nullable=False, server_default="0"),
+        sa.Column("passed_through", Count, nullable=False, server_default="0"),
+        sa.Column("in_review", Count, nullable=False, server_default="0"),
+        sa.Column("prepare_due_at", Instant),
+        sa.Column("submit_due_at", Instant),
+        sa.Column("prepare_served_at", Instant, nullable=False, server_default="0"),
+        sa.Column("submit_served_at", Instant, nullable=False, server_default="0"),
+        sa.Column("lease_owner", Word(160)),
+        sa.Column("lease_expires_at", Instant),
+        sa.Column("fence", Count, nullable=False, server_default="0"),
+        sa.CheckConstraint(
+            "pending >= 0 AND preparing >= 0 AND prepared >= 0 AND queued >= 0 AND processing "
+            ">= 0 AND completed >= 0 AND failed >= 0 AND protected >= 0 AND skipped >= 0",
+            name=steps.f("ck_shards_counted"),
+        ),
+        sa.CheckConstraint(
+            "pending + preparing + prepared + queued + processing + completed + failed + "
+            "protected + skipped = intents",
+            name=steps.f("ck_shards_sums"),
+        ),
+        sa.PrimaryKeyConstraint("manifest_id", "shard", name=steps.f("pk_shards")),
+    )
+    steps.create_index("ix_shards_prepare", "shards", ["prepare_due_at", "manifest_id", "shard"])
+    steps.create_index("ix_shards_submit", "shards", ["submit_due_at", "manifest_id", "shard"])
 
 
 def _snapshots() -> None:
@@ -102,7 +150,8 @@ def _submissions() -> None:
         sa.PrimaryKeyConstraint("id", name=steps.f("pk_submissions")),
     )
     steps.create_index("ix_submissions_claim", "submissions", ["next_attempt_at"])
-    steps.create_index("ix_submissions_manifest", "submissions", ["manifest_id"])
+    steps.create_index("ix_submissions_failed", "submissions", ["manifest_id", "error_code", "updated_at"])
+    steps.create_index("ix_submissions_manifest", "submissions", ["manifest_id", "next_attempt_at"])
     steps.create_index("ix_submissions_reconcile", "submissions", ["reconcile_at"])
     steps.create_index("ix_submissions_remote", "submissions", ["remote_job_id"])
     steps.create_index("ix_submissions_stale", "submissions", ["lease_expires_at"])
@@ -157,6 +206,21 @@ def _trials() -> None:
         sa.Column("job_id", Id, nullable=False),
         sa.Column("created_at", Instant, nullable=False),
         sa.PrimaryKeyConstraint("workspace", "trial_key", "job_id", name=steps.f("pk_trials")),
+        clustered=True,
+    )
+
+
+def _usage_sums() -> None:
+    steps.create_table(
+        "usage_sums",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("client_job_id", Word(191), nullable=False),
+        sa.Column("slot", Count, nullable=False, autoincrement=False),
+        sa.Column("tokens", Count, nullable=False, server_default="0"),
+        sa.Column("microusd", Count, nullable=False, server_default="0"),
+        sa.Column("wasted_tokens", Count, nullable=False, server_default="0"),
+        sa.Column("wasted_microusd", Count, nullable=False, server_default="0"),
+        sa.PrimaryKeyConstraint("workspace", "client_job_id", "slot", name=steps.f("pk_usage_sums")),
         clustered=True,
     )
 
