@@ -53,6 +53,32 @@ async def test_the_same_submission_is_the_same_job_whatever_its_state(database_u
         assert len(await here.rows("jobs")) == len(await here.rows("ai_usage")) == 1
 
 
+@pytest.mark.parametrize("gone", ["provider", "room", "sealing key", "secret"])
+async def test_the_same_submission_is_found_though_a_new_one_would_be_refused(
+    database_url: str, gone: str
+) -> None:
+    """M-211: what is worked, and paid for, is never called refused; other bytes still are."""
+    async with world(database_url) as here:
+        named = {"callbackUrl": "https://site.example/callbacks", "options": {"provider_config": "rehearsal"}}
+        body, sealer, word = submission(FIELDS, **named), Sealer(secret(32)), "secret-of-the-site"
+        first = await _remote(here, sealer).accept(PRINCIPAL, HOME.id, "docs", body, word)
+        others = World(here.database, [rehearsal(name="other")])
+        later = {
+            "provider": _remote(others, sealer),
+            "room": _remote(here, sealer, Capacity(field_chars_max=2)),
+            "sealing key": _remote(here, None),
+            "secret": _remote(here, sealer),
+        }[gone]
+        word = "" if gone == "secret" else word
+        again = await later.accept(PRINCIPAL, HOME.id, "docs", body, word)
+        assert (again.created, again.job_id) == (False, first.job_id)
+        for other in (body.replace(b"Hello", b"Hi all"), b"{}"):
+            with pytest.raises(DragomanError):
+                await later.accept(PRINCIPAL, HOME.id, "docs", other, word)
+        with pytest.raises(DragomanError):
+            await later.accept("eve", HOME.id, "docs", body, word)
+
+
 async def test_a_race_of_equal_posts_makes_one_job(database_url: str) -> None:
     """M-217, T10: twenty at once, and one job with twenty equal answers."""
     async with world(database_url) as here:
@@ -158,9 +184,9 @@ async def test_a_job_is_accepted_though_nobody_can_be_woken(sqlite_url: str) -> 
         assert await Process(here).drain() == ["completed"]
 
 
-def _remote(here: World, sealer: Sealer | None) -> Acceptance:
+def _remote(here: World, sealer: Sealer | None, capacity: Capacity | None = None) -> Acceptance:
     return Acceptance(
-        here.database, MemoryQueue(), here.completion, InlineOffload(), SystemChance(), Capacity(), sealer
+        here.database, MemoryQueue(), here.completion, InlineOffload(), SystemChance(), capacity, sealer
     )
 
 

@@ -7,6 +7,7 @@ sealed, on first creation only; in the process that holds the site as well, by t
 from __future__ import annotations
 
 from dragoman.content import submissions
+from dragoman.kernel import canonical
 from dragoman.kernel.canonical import fingerprint
 from dragoman.kernel.errors import CallerError, DragomanError, SettingsError
 from dragoman.kernel.identity import Chance, nonce
@@ -16,6 +17,7 @@ from dragoman.kernel.offload import Offload
 from dragoman.kernel.sealing import Sealer
 from dragoman.model.contracts import Providers, Queue
 from dragoman.model.jobs import ADDRESSED, Accepted, Capacity, JobOptions, NewField, NewJob, Submission
+from dragoman.model.scopes import Workspace
 from dragoman.store.acts import accepting
 from dragoman.store.database import Database
 
@@ -63,16 +65,31 @@ class Acceptance:
     ) -> Accepted:
         """The job of these exact bytes, created or as it stands. `local` is for the site in this process.
 
-        Raises `CallerError`: what `submissions.read` refuses, provider_unknown, submission_id_conflict,
-        not_found for another principal's submission, sealing_key_missing where no secret can be kept.
+        One that stands is found whatever has become of providers, bounds and keys since: refusing it would
+        call refused what is worked, and paid for. Raises `CallerError`: what `submissions.read` refuses,
+        provider_unknown, submission_id_conflict, not_found for another principal's submission,
+        sealing_key_missing where no secret can be kept.
         """
+        try:
+            new = await self._new_job(principal, workspace, project, body, secret, local)
+        except DragomanError:
+            standing = await self._standing(principal, workspace, project, body)
+            if standing is None:
+                raise
+            return standing
+        accepted = await self._database.run(accepting.accept_submission, new)
+        if accepted.created:
+            await self._wake(accepted)
+        return accepted
+
+    async def _new_job(
+        self, principal: str, workspace: str, project: str, body: bytes, secret: str | None, local: bool
+    ) -> NewJob:
         capacity = self._local_capacity if local else self.capacity
         submission, fields, digest = await self._offload.call(_read, body, capacity, local)
-        options = submission.options
-        model = self._model(options, local)
         job_id = self._chance.new_id()
         project = project or submission.project or DEFAULT_PROJECT
-        new = NewJob(
+        return NewJob(
             id=job_id,
             workspace=workspace,
             project=project,
@@ -80,13 +97,22 @@ class Acceptance:
             fingerprint=fingerprint([principal, workspace, project, digest]),
             submission=submission,
             fields=fields,
-            model=model,
+            model=self._model(submission.options, local),
             callback_secret=self._kept_secret(job_id, submission, secret, local),
         )
-        accepted = await self._database.run(accepting.accept_submission, new)
-        if accepted.created:
-            await self._wake(accepted)
-        return accepted
+
+    async def _standing(self, principal: str, workspace: str, project: str, body: bytes) -> Accepted | None:
+        """The job that these very bytes have made before; None where they have made none."""
+        try:
+            said = await self._offload.call(canonical.parse, body)
+        except CallerError:
+            return None
+        submission_id, named = said.get("submissionId"), said.get("project")
+        if not isinstance(submission_id, str):
+            return None
+        project = project or (named if isinstance(named, str) else "") or DEFAULT_PROJECT
+        made_by = fingerprint([principal, workspace, project, fingerprint(said)])
+        return await self._database.read(accepting.standing_job, Workspace(workspace), submission_id, made_by)
 
     def _model(self, options: JobOptions, local: bool) -> str:
         """The model that will be asked. A provider whose address another process of this site was given is

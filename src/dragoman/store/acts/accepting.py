@@ -11,6 +11,7 @@ from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import BATCH_DEADLINE_SECONDS, JOB_DEADLINE_SECONDS
 from dragoman.machines.tables import JOB
 from dragoman.model.jobs import Accepted, NewJob, Submission
+from dragoman.model.scopes import Workspace
 from dragoman.store.rows import budgets, controls, job_fields, jobs, lanes
 from dragoman.store.transaction import Tx, repeatable
 
@@ -36,6 +37,14 @@ def accept_submission(tx: Tx, new: NewJob) -> Accepted:
     if submission.budget is not None and not control.revision:
         budgets.limit_client_job(tx, new.workspace, submission.client_job_id, *submission.budget)
     return Accepted(new.id, True, submission.id, JOB.initial)
+
+
+def standing_job(tx: Tx, scope: Workspace, submission_id: str, fingerprint: str) -> Accepted | None:
+    """The job of a submission with this fingerprint, which names its principal too; None where none is."""
+    job = jobs.of_submission(tx, submission_id)
+    if job is None or (job.workspace, job.submission_fingerprint) != (scope.id, fingerprint):
+        return None
+    return Accepted(job.id, False, job.submission_id, job.state)
 
 
 def _standing(tx: Tx, new: NewJob) -> Accepted:
