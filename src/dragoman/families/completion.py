@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dragoman.kernel.errors import CallerError
 from dragoman.model.contracts import Fetching, Provider
 from dragoman.model.effects import Answer, Idempotency, Outgoing
+from dragoman.model.jobs import ADDRESSED
 
 PLATFORM = frozenset({"", "platform"})
 """Both spellings, and only these, of the platform's own account."""
@@ -21,7 +22,8 @@ class Completion:
     """The family and the registry in one. `makers` gives each provider for a model, '' for its own.
 
     `batchers` give, for those names that have one, the provider that sends calls as batches. `default` is the
-    name behind the platform's account. A maker may raise `DragomanError`, such as
+    name behind the platform's account. `needs` gives the credential reference that a name cannot do without;
+    names that need none may be left out. A maker may raise `DragomanError`, such as
     provider_credentials_missing.
     """
 
@@ -33,9 +35,11 @@ class Completion:
         makers: Mapping[str, Callable[[str], Provider]],
         default: str,
         batchers: Mapping[str, Callable[[str], Provider]] | None = None,
+        needs: Mapping[str, str] | None = None,
     ) -> None:
         self._makers = {"standard": dict(makers), "batch": dict(batchers or {})}
         self._default = default
+        self._needs = {} if needs is None else needs
         self._made: dict[tuple[str, str, str], Provider] = {}
 
     def resolve(self, name: str, model: str, speed: str = "standard") -> Provider:
@@ -59,6 +63,11 @@ class Completion:
         made = maker(model)
         self._made[known, model, speed] = self._made.setdefault((known, made.model, speed), made)
         return self._made[known, model, speed]
+
+    def need(self, name: str) -> str:
+        """What a process must hold to ask the provider of a name, '' for nothing."""
+        known = self._default if name in PLATFORM else name
+        return known if ADDRESSED in known else self._needs.get(known, "")
 
     async def deliver(self, outgoing: Outgoing, deadline_seconds: float) -> Answer:
         """Exactly one send of the stored bytes."""

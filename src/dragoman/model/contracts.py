@@ -156,6 +156,12 @@ class Providers(Protocol):
         """
         ...
 
+    def need(self, name: str) -> str:
+        """What a process must hold to ask the provider of a name: a credential reference, the name itself
+        where only a command line knows its address, '' where nothing.
+        """
+        ...
+
 
 class Family(Protocol):
     """One kind of act on the outside world; providers are reached through the family `completion`."""

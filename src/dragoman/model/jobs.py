@@ -20,7 +20,7 @@ PARKINGS = frozenset({"budget", "provider", "unknown"})
 """What a queued job may wait for."""
 ADDRESSED = "@"
 """Stands in the name of a provider whose address a command line gave: `openai@` and a mark of the address.
-Only a process that was given the same one can ask it.
+Only a process that was given the same one can ask it: the name is what its jobs need.
 """
 Status = Literal["completed", "failed", "canceled"]
 SPEEDS = ("standard", "batch")
@@ -125,6 +125,8 @@ class NewJob:
     submission: Submission
     fields: tuple[NewField, ...]
     model: str
+    needs: str
+    """What a process must hold to work it: a credential reference or the name of an `ADDRESSED` provider."""
     callback_secret: str
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import sqlalchemy as sa
 
-from dragoman.kernel.limits import LOCALE_CHARS_MAX
+from dragoman.kernel.limits import CREDENTIAL_NAME_CHARS_MAX, LOCALE_CHARS_MAX
 from dragoman.machines import tables as machines
 from dragoman.store.columns import counted, failure, flag, json_text, optional, required, stamps, state, word
 from dragoman.store.portable import (
@@ -56,6 +56,10 @@ def _jobs(metadata: sa.MetaData) -> dict[str, sa.Table]:
                 "provider", 128
             ),  # the name in the settings; empty and `platform` are the platform's own account
             word("model", 191),
+            word(
+                "needs", CREDENTIAL_NAME_CHARS_MAX
+            ),  # what a process must hold to work it: a credential reference, or
+            # the name of a provider whose address a command line gave; '' where anybody can
             optional("library", LongText),  # style and terms that came along; purged with the source texts
             word("callback_url", 500),
             word("callback_secret", 1000),  # sealed, or `local` where site and engine share the database

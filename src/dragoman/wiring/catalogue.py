@@ -154,12 +154,14 @@ def fallbacks(settings: Settings) -> Mapping[str, Sequence[str]]:
 
 def credentials_missing(chosen: ProviderSettings) -> bool:
     """Whether a provider needs a key that the environment does not hold; own servers need none."""
+    return _wants_key(chosen) and not key_is_set(chosen)
+
+
+def _wants_key(chosen: ProviderSettings) -> bool:
     if chosen.identity == "managed":
         return False
-    if chosen.priced and not chosen.key_variable:
-        return True
-    if not chosen.key_variable or os.environ.get(chosen.key_variable):
-        return False
+    if not chosen.key_variable:
+        return bool(chosen.priced)
     return (
         chosen.requires_key if chosen.requires_key is not None else language_models.is_hosted(chosen.base_url)
     )
@@ -177,10 +179,22 @@ def key_place(chosen: ProviderSettings) -> str:
     return "an environment variable that `key_variable` names in its settings"
 
 
-def credentials_held(settings: Settings) -> list[str]:
-    """The credential references that this process can honour: names of variables, never their values."""
-    known = provider_settings(settings).values()
-    return sorted({chosen.key_variable for chosen in known if key_is_set(chosen)})
+def needs(settings: Settings) -> Mapping[str, str]:
+    """Provider → the credential reference that it cannot do without: a variable's name, never its value."""
+    known = provider_settings(settings).items()
+    return {name: chosen.key_variable for name, chosen in known if _wants_key(chosen)}
+
+
+def held(settings: Settings, base_url: str = "") -> list[str]:
+    """What this process has of what jobs need: references of the keys in its environment, and the provider at
+    the address that its command line gave.
+    """
+    known = provider_settings(settings, base_url)
+    keys = {chosen.key_variable for chosen in known.values() if key_is_set(chosen)}
+    reached = {
+        name for name, chosen in known.items() if ADDRESSED in name and not credentials_missing(chosen)
+    }
+    return sorted(keys | reached)
 
 
 def platform(settings: Settings) -> str:

@@ -131,7 +131,7 @@ def _engine_loops(services: Services) -> list[Loop]:
         System(),
         settings.job_lease_seconds,
         held_max=settings.jobs_per_process,
-        addressed=services.addressed,
+        holds=services.holds,
     )
     translation = Translation(
         database,
@@ -204,7 +204,7 @@ def _upkeep_loops(services: Services, roles: Sequence[str]) -> list[Loop]:
             "role": "+".join(roles),
             "host": socket.gethostname(),
             "release": __version__,
-            "credentials": json.dumps(catalogue.credentials_held(services.settings)),
+            "credentials": json.dumps(services.holds),
         }
         await services.database.run(leasing.see_worker, row)
         if "engine" in roles:

@@ -80,8 +80,8 @@ class Services:
     jobs: Jobs
     workers: Workers
     meter: Meter
-    addressed: Sequence[str] = ()
-    """Providers whose addresses this process was given by its command line."""
+    holds: Sequence[str] = ()
+    """What this process has of what jobs need: keys by reference, the provider at a given address."""
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the process is to stop: whoever answers for long ends its answer."""
@@ -176,7 +176,7 @@ def assemble(
         controls=controls,
         jobs=jobs,
         workers=workers,
-        addressed=[catalogue.addressed(base_url)] if base_url else [],
+        holds=catalogue.held(settings, base_url),
         meter=Meter(database, clock),
         closers=[queue.close, completion.close, http.close, engine.close, target.close],
     )
@@ -191,6 +191,7 @@ def _completion(settings: Settings, base_url: str) -> Completion:
         catalogue.factories(settings, base_url),
         catalogue.platform(settings),
         catalogue.batchers(settings, base_url),
+        catalogue.needs(settings),
     )
 
 

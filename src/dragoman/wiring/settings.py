@@ -47,7 +47,7 @@ class ProviderSettings(BaseModel):
     ]
     model: str = ""
     base_url: str = ""
-    key_variable: str = ""
+    key_variable: str = Field(default="", max_length=limits.CREDENTIAL_NAME_CHARS_MAX)
     """Name of the environment variable that holds the key: a reference, never the key."""
     priced: bool | None = None
     requires_key: bool | None = None

@@ -115,7 +115,13 @@ class Process:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, world: World, life: Life | None = None, call_timeout_seconds: float = 20.0) -> None:
+    def __init__(
+        self,
+        world: World,
+        life: Life | None = None,
+        call_timeout_seconds: float = 20.0,
+        holds: Sequence[str] = (),
+    ) -> None:
         self.life = life or Life()
         real = world.database
         self.database = Database(
@@ -129,7 +135,7 @@ class Process:
         self.keeper = Keeper(self.database, SystemClock(), self.owner)
         families = (world.completion, Withdrawal(world.completion.resolve))
         ledger = Ledger(self.database, {one.name: _MortalFamily(one, self.life) for one in families})
-        self.dispatch = Dispatch(self.database, world.queue, self.owner, System())
+        self.dispatch = Dispatch(self.database, world.queue, self.owner, System(), holds=holds)
         self.translation = Translation(
             self.database,
             ledger,
@@ -167,13 +173,15 @@ class World:
     ) -> None:
         self.database = database
         self.queue = MemoryQueue()
+        self.needs: dict[str, str] = {}
+        """Provider → the key that it cannot do without."""
         self.fallbacks: dict[str, tuple[str, ...]] = {}
         self.bounds: dict[str, Bounds] = {}
         self.without_examples: list[str] = []
         self.gates: dict[str, Any] = {}
         makers = {provider.name: functools.partial(_given, provider) for provider in providers}
         batching = {provider.name: functools.partial(_given, provider) for provider in batchers}
-        self.completion = Completion(makers, providers[0].name, batching)
+        self.completion = Completion(makers, providers[0].name, batching, self.needs)
         self.acceptance = Acceptance(database, self.queue, self.completion, InlineOffload(), SystemChance())
         self.controls = Controls(database)
         self.jobs = Jobs(database)

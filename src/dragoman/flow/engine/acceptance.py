@@ -18,7 +18,7 @@ from dragoman.kernel.sealing import Sealer
 from dragoman.model.contracts import Providers, Queue
 from dragoman.model.jobs import ADDRESSED, Accepted, Capacity, JobOptions, NewField, NewJob, Submission
 from dragoman.model.scopes import Workspace
-from dragoman.store.acts import accepting
+from dragoman.store.acts import accepting, readiness
 from dragoman.store.database import Database
 
 DEFAULT_PROJECT = "default"
@@ -97,7 +97,8 @@ class Acceptance:
             fingerprint=fingerprint([principal, workspace, project, digest]),
             submission=submission,
             fields=fields,
-            model=self._model(submission.options, local),
+            model=await self._model(submission.options, local),
+            needs=self._providers.need(submission.options.provider),
             callback_secret=self._kept_secret(job_id, submission, secret, local),
         )
 
@@ -114,16 +115,21 @@ class Acceptance:
         made_by = fingerprint([principal, workspace, project, fingerprint(said)])
         return await self._database.read(accepting.standing_job, Workspace(workspace), submission_id, made_by)
 
-    def _model(self, options: JobOptions, local: bool) -> str:
+    async def _model(self, options: JobOptions, local: bool) -> str:
         """The model that will be asked. A provider whose address another process of this site was given is
-        known there alone: its job waits for that process.
+        known there alone: its job waits for that process. So does one whose key a living worker announces.
         """
         try:
             return self._providers.resolve(options.provider, options.model, options.speed).model
-        except CallerError as error:
+        except DragomanError as error:
             if local and error.code == "provider_unknown" and ADDRESSED in options.provider:
                 return options.model
+            if error.code == "provider_credentials_missing" and await self._is_held(options.provider):
+                return options.model
             raise
+
+    async def _is_held(self, provider: str) -> bool:
+        return self._providers.need(provider) in await self._database.read(readiness.held_by_engines)
 
     def _kept_secret(self, job_id: str, submission: Submission, secret: str | None, local: bool) -> str:
         if local:

@@ -2,7 +2,8 @@
 
 The database decides; a message of the queue only wakes. A message is kept while its job waits or is worked
 here, so that it comes again elsewhere if this process dies, and is acknowledged once the job is settled, or
-at once where nobody waits for it: a duplicate, a job that another process has, one that has ended. Sweeping
+at once where nobody waits for it here: a duplicate, a job that another process has, one that has ended, and
+one that needs what this process does not hold (who holds it looks for itself every second). Sweeping
 is a plain paginated loop: lost messages, lanes that sleep beside work, and jobs that nothing holds back any
 more.
 """
@@ -10,7 +11,7 @@ more.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import DragomanError, StoreError
@@ -27,7 +28,9 @@ _Act = Callable[[], Awaitable[None]]
 
 
 class Dispatch:
-    """Hands jobs out for one worker process. `held_max` bounds the messages that it keeps."""
+    """Hands jobs out for one worker process. `held_max` bounds the messages that it keeps, `holds` names what
+    the process has of what jobs need.
+    """
 
     def __init__(
         self,
@@ -37,7 +40,7 @@ class Dispatch:
         system: System,
         lease_seconds: float = JOB_LEASE_SECONDS,
         held_max: int = JOBS_PER_PROCESS,
-        addressed: Sequence[str] = (),
+        holds: Sequence[str] = (),
     ) -> None:
         self._database = database
         self._queue = queue
@@ -45,7 +48,7 @@ class Dispatch:
         self._system = system
         self._lease_seconds = lease_seconds
         self._held_max = held_max
-        self._addressed = addressed
+        self._holds = holds
         self._held: dict[str, list[tuple[_Act, _Act]]] = {}
         """Job id → ack and nack of each of its messages kept here."""
         self._room = asyncio.Event()
@@ -57,7 +60,7 @@ class Dispatch:
     async def take(self) -> Claimed | None:
         """Lease the next job, round the workspaces that have work; None where nothing is due."""
         claimed = await self._database.run(
-            claiming.claim_job, self._system, self._owner, self._lease_seconds, self._addressed
+            claiming.claim_job, self._system, self._owner, self._lease_seconds, self._holds
         )
         if claimed is not None:
             self._worked.add(claimed.job_id)
@@ -73,7 +76,7 @@ class Dispatch:
         await self._room.wait()
         job_id, ack, nack = await self._queue.dequeue()
         try:
-            waiting = await self._database.read(claiming.jobs_waiting, self._system, [job_id])
+            waiting = await self._waiting([job_id])
         except StoreError:
             await nack()
             raise
@@ -115,10 +118,13 @@ class Dispatch:
         kept = [job_id for job_id in self._held if job_id not in self._worked]
         if not kept:
             return
-        waiting = await self._database.read(claiming.jobs_waiting, self._system, kept)
+        waiting = await self._waiting(kept)
         for job_id in kept:
             if not waiting.get(job_id) and job_id not in self._worked:
                 await self._let_go(job_id, True)
+
+    async def _waiting(self, ids: Sequence[str]) -> Mapping[str, bool]:
+        return await self._database.read(claiming.jobs_waiting, self._system, ids, self._holds)
 
     def _hold(self, job_id: str, ack: _Act, nack: _Act) -> None:
         self._held.setdefault(job_id, []).append((ack, nack))

@@ -89,6 +89,7 @@ def _row(tx: Tx, new: NewJob, due_at: int | None) -> dict[str, Any]:
         "options": json.dumps(asdict(options), ensure_ascii=False),
         "provider": options.provider,
         "model": new.model,
+        "needs": new.needs,
         "library": _library(submission),
         "callback_url": submission.callback_url,
         "callback_secret": new.callback_secret,

@@ -3,36 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+
+import sqlalchemy as sa
 
 from dragoman.kernel.limits import JOB_STARTS_MAX, LANES_PER_CLAIM
 from dragoman.model.jobs import Claimed
 from dragoman.model.scopes import System
 from dragoman.store.rows import jobs, lanes
-from dragoman.store.transaction import Tx
+from dragoman.store.transaction import Row, Tx
 
 
 def claim_job(
-    tx: Tx, _system: System, owner: str, lease_seconds: float, addressed: Sequence[str] = ()
+    tx: Tx, _system: System, owner: str, lease_seconds: float, holds: Sequence[str] = ()
 ) -> Claimed | None:
     """Lease a job of the workspace whose turn it is, and move its turn on; None where nothing is due here.
 
-    `addressed` names the providers whose addresses this process was given by its command line.
+    `holds` is what this process has of what jobs need: credential references, and the names of the providers
+    whose addresses its command line gave.
 
-    A lane without work that is due goes to rest until it has some. Each claim of a job whose worker vanished
-    counts as a start; a job that has used them up is `exhausted`, and must end.
+    A lane without work that is due goes to rest until it has some; one whose work only others can take keeps
+    its turn for them. Each claim of a job whose worker vanished counts as a start; a job that has used them
+    up is `exhausted`, and must end.
     """
     ready = lanes.ready(tx, lanes.ENGINE, LANES_PER_CLAIM)
+    foreign = False
     for lane in ready:
-        job = jobs.claim(tx, lane.workspace, owner, lease_seconds, addressed)
-        if job is not None:
-            lanes.serve(tx, lane)
-            return Claimed(job.id, job.workspace, job.fence, job.starts >= JOB_STARTS_MAX)
+        claimed = _claim_of(tx, lane, owner, lease_seconds, holds)
+        if claimed is not None:
+            return claimed
+        if jobs.left_to_others(tx, lane.workspace, holds):
+            foreign = True
+            continue
         lanes.lock(tx, lane)
-        due_at = jobs.next_due(tx, lane.workspace)
-        lanes.rest(tx, lane, due_at)
-        if due_at is not None and due_at <= tx.now and jobs.left_to_others(tx, lane.workspace, addressed):
-            lanes.serve(tx, lane)  # its turn is over here, or it would stand before all others for ever
-    return None
+        lanes.rest(tx, lane, jobs.next_due(tx, lane.workspace))
+    if not foreign or len(ready) < LANES_PER_CLAIM:
+        return None
+    here = lanes.ready_where(tx, lanes.ENGINE, 1, partial(_takable, tx, holds))
+    return _claim_of(tx, here[0], owner, lease_seconds, holds) if here else None
+
+
+def _takable(tx: Tx, holds: Sequence[str], workspace: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    return jobs.takable(tx, workspace, holds)
+
+
+def _claim_of(tx: Tx, lane: Row, owner: str, lease_seconds: float, holds: Sequence[str]) -> Claimed | None:
+    job = jobs.claim(tx, lane.workspace, owner, lease_seconds, holds)
+    if job is None:
+        return None
+    lanes.serve(tx, lane)
+    return Claimed(job.id, job.workspace, job.fence, job.starts >= JOB_STARTS_MAX)
 
 
 def weigh_workspaces(tx: Tx, _system: System, weights: Mapping[str, int]) -> None:
@@ -57,9 +77,11 @@ def lost_jobs(tx: Tx, _system: System, limit: int) -> list[str]:
     return jobs.overdue(tx, limit)
 
 
-def jobs_waiting(tx: Tx, _system: System, ids: Sequence[str]) -> dict[str, bool]:
-    """Whether each of these jobs waits for a worker now; those that nobody knows are left out."""
-    return jobs.waiting(tx, ids)
+def jobs_waiting(tx: Tx, _system: System, ids: Sequence[str], holds: Sequence[str] = ()) -> dict[str, bool]:
+    """Whether each of these jobs waits now for a worker that holds these; those that nobody knows are left
+    out.
+    """
+    return jobs.waiting(tx, ids, holds)
 
 
 def wake_lanes(tx: Tx, _system: System, after: str, limit: int) -> str:

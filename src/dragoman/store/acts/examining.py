@@ -8,6 +8,7 @@ from dragoman.kernel.clock import iso, seconds
 from dragoman.kernel.errors import CODES
 from dragoman.kernel.limits import PAUSES_TOLD, PROVIDER_ANSWER_BYTES_MAX
 from dragoman.machines.tables import JOB, MANIFEST
+from dragoman.model.jobs import ADDRESSED
 from dragoman.store.acts import readiness
 from dragoman.store.rows import budgets, field_sums, jobs, shards, standings
 from dragoman.store.schema import engine, site
@@ -70,13 +71,16 @@ def _counters(tx: Tx) -> list[dict[str, str]]:
 
 
 def _unclaimable(tx: Tx) -> list[dict[str, str]]:
-    return [
-        {
-            "problem": f"{number} jobs wait for provider {name}, whose address only its command line had",
-            "remedy": "Run the same command again with the same --base-url, or cancel them.",
-        }
-        for name, number in sorted(jobs.unclaimable(tx, ()).items())
-    ]
+    held = readiness.held_by_engines(tx)
+    return [_needed(need, number) for need, number in sorted(jobs.unclaimable(tx, held).items())]
+
+
+def _needed(need: str, number: int) -> dict[str, str]:
+    if ADDRESSED in need:
+        problem = f"{number} jobs wait for provider {need}, whose address only its command line had"
+        return _finding(problem, "Run the same command again with the same --base-url, or cancel them.")
+    problem = f"{number} jobs wait for a worker that holds the key of {need}, and none was seen"
+    return _finding(problem, f"Start a worker with {need} in its environment, or cancel them.")
 
 
 def _held(tx: Tx) -> list[dict[str, str]]:

@@ -19,12 +19,13 @@ _NOT_REACHED = "PROVIDER_NOT_REACHED"
 
 
 class Way(NamedTuple):
-    """Another provider for a job, and the job's options as they are with it."""
+    """Another provider for a job, the job's options as they are with it, and what a process needs for it."""
 
     provider: str
     model: str
     account: str
     options: str
+    needs: str
 
 
 def fall_back(tx: Tx, job_id: str, fence: int, account: str, ways: Sequence[Way], denied: str) -> str:
@@ -47,7 +48,15 @@ def fall_back(tx: Tx, job_id: str, fence: int, account: str, ways: Sequence[Way]
     for call in open_calls:
         effects.move(tx, call.effect_id, "cancel")
     calls.close_all(tx, job_id)
-    jobs.change(tx, job_id, fence, provider=way.provider, model=way.model, options=way.options)
+    jobs.change(
+        tx,
+        job_id,
+        fence,
+        provider=way.provider,
+        model=way.model,
+        options=way.options,
+        needs=way.needs,
+    )
     jobs.give_back(tx, job, tx.now)
     lanes.wake(tx, job.workspace, lanes.ENGINE, tx.now)
     handed_over = history.Entry(

@@ -93,6 +93,13 @@ def live_engines(tx: Tx) -> list[str]:
     return tenants.workers_of(tx, "engine", tx.now - seconds(WORKER_SEEN_SECONDS))
 
 
+def held_by_engines(tx: Tx) -> list[str]:
+    """What the processes with the role engine hold of what jobs need, of those seen within the last 150
+    seconds.
+    """
+    return tenants.announced(tx, "engine", tx.now - seconds(WORKER_SEEN_SECONDS))
+
+
 def overdue(tx: Tx) -> dict[str, int]:
     """Kinds of due work that nobody has taken for more than three minutes, and for how many seconds."""
     return oldest_due(tx, OLDEST_DUE_SECONDS)

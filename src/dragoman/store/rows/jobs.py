@@ -14,7 +14,6 @@ from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.limits import JOB_DEADLINE_SECONDS, QUEUE_LOST_SECONDS
 from dragoman.machines.tables import JOB
-from dragoman.model.jobs import ADDRESSED
 from dragoman.model.scopes import Scope, Workspace
 from dragoman.store import leases
 from dragoman.store.schema import engine as tables
@@ -141,15 +140,13 @@ def recount(tx: Tx, job_id: str) -> None:
     )
 
 
-def claim(
-    tx: Tx, workspace: str, owner: str, lease_seconds: float, addressed: Sequence[str] = ()
-) -> Row | None:
+def claim(tx: Tx, workspace: str, owner: str, lease_seconds: float, holds: Sequence[str] = ()) -> Row | None:
     """Lease one job of a workspace: one whose worker is gone, else the one that has been due longest.
 
-    A job whose provider's address only a command line knows is left to who was given it (`addressed`), but
-    for one past its time, which anybody ends.
+    A job that needs what this process does not hold is left to others, but for one past its time, which
+    anybody ends.
     """
-    mine = _mine(tx, addressed)
+    mine = _mine(tx, holds)
     stale = tx.scalar(_NEXT_STALE, {"ws": workspace})
     if stale is not None and stale <= tx.now:
         again = {"starts": _JOBS.c.starts + 1}
@@ -161,25 +158,32 @@ def claim(
     return _claim(tx, workspace, due, owner, lease_seconds, {"parked_for": ""})
 
 
-def _mine(tx: Tx, addressed: Sequence[str]) -> sa.ColumnElement[bool]:
-    return sa.or_(
-        _JOBS.c.provider.not_like(f"%{ADDRESSED}%"),
-        _JOBS.c.deadline_at <= tx.now,
-        *(_JOBS.c.provider == name for name in addressed),
-    )
+def _mine(tx: Tx, holds: Sequence[str]) -> sa.ColumnElement[bool]:
+    return sa.or_(_JOBS.c.needs.in_(["", *holds]), _JOBS.c.deadline_at <= tx.now)
 
 
-def left_to_others(tx: Tx, workspace: str, addressed: Sequence[str]) -> bool:
-    """Whether jobs of a workspace are due that only another process can work."""
-    due = sa.and_(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now, ~_mine(tx, addressed))
-    return tx.first(sa.select(_JOBS.c.id).where(_JOBS.c.workspace == workspace, due).limit(1)) is not None
+def _claimable(tx: Tx) -> sa.ColumnElement[bool]:
+    """Due, or left by a worker that is gone."""
+    due = sa.and_(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now)
+    return sa.or_(due, sa.and_(_JOBS.c.state == _WORKED, _abandoned(tx)))
 
 
-def unclaimable(tx: Tx, addressed: Sequence[str]) -> dict[str, int]:
-    """Provider → how many jobs are due for it that only a process with its address can work."""
-    due = sa.and_(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now, ~_mine(tx, addressed))
-    counted = sa.select(_JOBS.c.provider, sa.func.count().label("number")).where(due)
-    return {row.provider: row.number for row in tx.all(counted.group_by(_JOBS.c.provider))}
+def left_to_others(tx: Tx, workspace: str, holds: Sequence[str]) -> bool:
+    """Whether a workspace has jobs that only another process can take."""
+    theirs = sa.and_(_JOBS.c.workspace == workspace, _claimable(tx), ~_mine(tx, holds))
+    return tx.first(sa.select(_JOBS.c.id).where(theirs).limit(1)) is not None
+
+
+def takable(tx: Tx, workspace: sa.ColumnElement[str], holds: Sequence[str]) -> sa.ColumnElement[bool]:
+    """The condition that a workspace has a job which this process can take."""
+    return sa.exists().where(_JOBS.c.workspace == workspace, _claimable(tx), _mine(tx, holds))
+
+
+def unclaimable(tx: Tx, holds: Sequence[str]) -> dict[str, int]:
+    """What is needed, beside what is held → how many jobs wait for a process that holds it."""
+    theirs = sa.and_(_claimable(tx), ~_mine(tx, holds))
+    counted = sa.select(_JOBS.c.needs, sa.func.count().label("number")).where(theirs)
+    return {row.needs: row.number for row in tx.all(counted.group_by(_JOBS.c.needs))}
 
 
 def _claim(
@@ -333,13 +337,10 @@ def overdue(tx: Tx, limit: int) -> list[str]:
     return [row.id for row in (*tx.all(lost), *tx.all(abandoned))][:limit]
 
 
-def waiting(tx: Tx, ids: Sequence[str]) -> dict[str, bool]:
-    """Of the jobs that there are: whether each waits for a worker now."""
-    due = sa.or_(
-        sa.and_(_JOBS.c.state == JOB.initial, _JOBS.c.next_attempt_at <= tx.now),
-        sa.and_(_JOBS.c.state == _WORKED, _abandoned(tx)),
-    )
-    standing = sa.select(_JOBS.c.id, sa.case((due, 1), else_=0).label("due")).where(_JOBS.c.id.in_(ids))
+def waiting(tx: Tx, ids: Sequence[str], holds: Sequence[str]) -> dict[str, bool]:
+    """Of the jobs that there are: whether each waits now for a worker that holds these."""
+    mine = sa.and_(_claimable(tx), _mine(tx, holds))
+    standing = sa.select(_JOBS.c.id, sa.case((mine, 1), else_=0).label("due")).where(_JOBS.c.id.in_(ids))
     return {row.id: bool(row.due) for row in tx.all(standing)}
 
 

@@ -7,7 +7,7 @@ stand within one of each other; whoever was away, or alone for long, takes up th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
 
@@ -48,6 +48,14 @@ _REST = sa.update(_LANES).where(_HERE).values(ready_at=sa.bindparam("due"))
 def ready(tx: Tx, role: str, limit: int) -> list[Row]:
     """Lanes with work that is due, whose turn comes first first."""
     return tx.all(_READY, {"of_role": role, "now": tx.now, "most": limit})
+
+
+def ready_where(
+    tx: Tx, role: str, limit: int, holds_good: Callable[[sa.ColumnElement[str]], sa.ColumnElement[bool]]
+) -> list[Row]:
+    """Of those lanes the ones whose workspace meets a condition."""
+    chosen = _READY.where(holds_good(_LANES.c.workspace))
+    return tx.all(chosen, {"of_role": role, "now": tx.now, "most": limit})
 
 
 def wake(tx: Tx, workspace: str, role: str, due_at: int) -> None:

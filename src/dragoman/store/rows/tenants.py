@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import sqlalchemy as sa
 
 from dragoman.store.schema import effects as system
@@ -92,6 +94,13 @@ def workers_of(tx: Tx, role: str, since: int) -> list[str]:
     """The worker processes with a role (of several, joined by `+`) that were seen since an instant."""
     seen = tx.all(sa.select(_WORKERS.c.id, _WORKERS.c.role).where(_WORKERS.c.last_seen_at >= since))
     return sorted(row.id for row in seen if role in row.role.split("+"))
+
+
+def announced(tx: Tx, role: str, since: int) -> list[str]:
+    """What the worker processes with a role said that they hold, of those that were seen since an instant."""
+    seen = tx.all(sa.select(_WORKERS.c.role, _WORKERS.c.credentials).where(_WORKERS.c.last_seen_at >= since))
+    lists = [json.loads(row.credentials) for row in seen if role in row.role.split("+")]
+    return sorted({str(reference) for references in lists for reference in references})
 
 
 def last_seen_worker(tx: Tx) -> int | None:

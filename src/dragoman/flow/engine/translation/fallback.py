@@ -65,4 +65,5 @@ class Fallback:
             except DragomanError:
                 continue
             options = replace(job.options, provider=other, model=model, first=first)
-            yield Way(other, model, provider.account, json.dumps(asdict(options), ensure_ascii=False))
+            written = json.dumps(asdict(options), ensure_ascii=False)
+            yield Way(other, model, provider.account, written, self._providers.need(other))

@@ -160,6 +160,7 @@ def _jobs() -> None:
         sa.Column("options", LongText, nullable=False),
         sa.Column("provider", Word(128), nullable=False, server_default=""),
         sa.Column("model", Word(191), nullable=False, server_default=""),
+        sa.Column("needs", Word(128), nullable=False, server_default=""),
         sa.Column("library", LongText),
         sa.Column("callback_url", Word(500), nullable=False, server_default=""),
         sa.Column("callback_secret", Word(1000), nullable=False, server_default=""),
