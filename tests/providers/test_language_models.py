@@ -175,3 +175,26 @@ def test_batches_are_offered_where_the_vendor_takes_them(monkeypatch: pytest.Mon
         assert batching.reserve(body)[1] == -(-plain.reserve(body)[1] // 2)
     with pytest.raises(SettingsError, match="ANTHROPIC_API_KEY"):
         batchers["anthropic"]("")
+
+
+def test_what_a_process_holds_and_what_jobs_need_are_one_set_of_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Names of variables, never values; a server of one's own needs its key only where settings say so."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "AZURE_OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-a")
+    monkeypatch.setenv("HOUSE_KEY", "sk-h")
+    home = "http://127.0.0.1:4000/v1"
+    house = ProviderSettings(protocol="chat", base_url=home, key_variable="HOUSE_KEY", requires_key=True)
+    free = ProviderSettings(protocol="chat", base_url=home, key_variable="OTHER_KEY")
+    settings = Settings(providers={"house": house, "free": free})
+    needs = catalogue.needs(settings)
+    assert (needs["openai"], needs["anthropic"]) == ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+    assert needs["house"] == "HOUSE_KEY"
+    assert not {"free", "pseudo", "rehearsal", "apertium"} & set(needs)
+    assert catalogue.held(settings) == ["ANTHROPIC_API_KEY", "HOUSE_KEY"]
+    named = catalogue.addressed(home)
+    assert catalogue.held(settings, home) == ["ANTHROPIC_API_KEY", "HOUSE_KEY", named]
+    hosted = "https://api.openai.com/v1"
+    assert catalogue.addressed(hosted) not in catalogue.held(settings, hosted)

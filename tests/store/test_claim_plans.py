@@ -76,13 +76,13 @@ CLAIMS = {
         site.submissions,
         {"state": mostly("pending", "accepted"), "next_attempt_at": seldom(int), "body": lambda n: b"{}"},
         submissions.claim,
-        ("ada", 4),
+        ("ada", 4, ""),
     ),
     "submissions to ask about": Claim(
         site.submissions,
         {"state": mostly("accepted", "accepted"), "reconcile_at": seldom(int), "body": lambda n: b"{}"},
         submissions.due_for_inquiry,
-        (20, 60),
+        (20, 60, ""),
     ),
     "runs": Claim(
         convergence.runs,
@@ -103,6 +103,17 @@ CLAIMS = {
         },
         jobs.claim,
         ("ws0", "ada", 60),
+    ),
+    "jobs, by what this process holds": Claim(
+        engine.jobs,
+        {
+            "workspace": lambda n: f"ws{n % 3}",
+            "needs": lambda n: ("", "A_KEY", "B_KEY", "C_KEY")[n % 4],
+            "state": mostly("queued", "completed"),
+            "next_attempt_at": seldom(int),
+        },
+        jobs.claim,
+        ("ws0", "ada", 60, ["A_KEY", "B_KEY"]),
     ),
     "events to deliver": Claim(
         engine.outbox,

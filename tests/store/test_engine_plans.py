@@ -88,6 +88,16 @@ def test_a_claim_of_a_job_walks_its_index(database_url: str) -> None:
             assert not plan.scans, plan
 
 
+def test_lanes_that_only_others_can_work_are_passed_by_the_index(database_url: str) -> None:
+    """Whose jobs can be taken here is asked of each lane's own open jobs, in the order of turns."""
+    _filled(database_url)
+    plans = plans_of(database_url, _FAR, claiming.ready_here, System(), ["A_KEY"])
+    [lanes] = [plan for plan in plans if "FROM lanes" in plan.sql]
+    assert "EXISTS" in lanes.sql
+    assert "SCAN jobs" not in lanes.text
+    assert "ix_jobs" in lanes.text, lanes
+
+
 def test_lost_and_waiting_jobs_are_found_by_their_indexes(database_url: str) -> None:
     """[M-231] What a sweep sends again, and what a message asks, look at no job that has ended."""
     _filled(database_url)

@@ -157,7 +157,8 @@ def _decisions(metadata: sa.MetaData) -> dict[str, sa.Table]:
 
 def _system(metadata: sa.MetaData) -> dict[str, sa.Table]:
     return {
-        "workers": table(  # diagnostic only: emptying it changes readiness, never which work is claimed
+        # diagnostic: emptying it changes readiness and what a door without a key takes, never what is claimed
+        "workers": table(
             "workers",
             metadata,
             sa.Column("id", Word(OWNER_CHARS_MAX), primary_key=True),

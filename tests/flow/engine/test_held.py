@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -17,10 +19,12 @@ from dragoman.kernel.limits import LANES_PER_CLAIM
 from dragoman.kernel.offload import InlineOffload
 from dragoman.model.contracts import Provider
 from dragoman.model.scopes import System
-from dragoman.store.acts import examining, leasing
+from dragoman.store.acts import examining, leasing, readiness
 from dragoman.store.rows import lanes
 from dragoman.store.schema import engine as tables
 from dragoman.store.transaction import Tx
+from dragoman.wiring.rounds import opened
+from dragoman.wiring.settings import ProviderSettings, Settings
 from tests.flow.engine.world import PRINCIPAL, Process, World, rehearsal, submission, world
 
 pytestmark = pytest.mark.anyio
@@ -199,6 +203,36 @@ async def test_a_door_without_a_key_takes_work_for_who_announces_it(database_url
         accepted = await door.accept(PRINCIPAL, "home", "docs", body, local=True)
         assert await Process(here, holds=[THEIRS]).drain() == ["completed"]
         assert (await states(here)) == {accepted.job_id: "completed"}
+
+
+async def test_a_worker_takes_by_the_keys_of_its_environment(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole process: what it claims and what it announces are the keys that it was started with."""
+    providers = {"house": ProviderSettings(protocol="pseudo", key_variable="HOUSE_KEY", requires_key=True)}
+    settings = Settings(
+        database_url=database_url, root=tmp_path, state_folder=tmp_path / "s", providers=providers
+    )
+    monkeypatch.setenv("HOUSE_KEY", "k")
+    async with world(database_url) as here:
+        async with opened(settings, roles=()) as door:
+            for name, workspace in (("house", "home"), ("pseudo", "third")):
+                body = submission({"a": {"t": "Hello"}}, options={"provider_config": name})
+                await door.acceptance.accept(PRINCIPAL, workspace, "docs", body, local=True)
+        monkeypatch.delenv("HOUSE_KEY")
+        async with opened(settings, roles=("engine",)):
+            await _ended(here, "third")
+        assert {row.workspace: row.state for row in await here.rows("jobs")}["home"] == "queued"
+        monkeypatch.setenv("HOUSE_KEY", "k")
+        async with opened(settings, roles=("engine",)):
+            await _ended(here, "home")
+        assert "HOUSE_KEY" in await here.database.read(readiness.held_by_engines)
+
+
+async def _ended(here: World, workspace: str) -> None:
+    async with asyncio.timeout(20):
+        while {row.workspace: row.state for row in await here.rows("jobs")}[workspace] != "completed":
+            await asyncio.sleep(0.02)
 
 
 async def test_doctor_lists_jobs_that_nobody_can_claim(database_url: str) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-
-import sqlalchemy as sa
 
 from dragoman.kernel.limits import JOB_STARTS_MAX, LANES_PER_CLAIM
 from dragoman.model.jobs import Claimed
@@ -39,12 +36,13 @@ def claim_job(
         lanes.rest(tx, lane, jobs.next_due(tx, lane.workspace))
     if not foreign or len(ready) < LANES_PER_CLAIM:
         return None
-    here = lanes.ready_where(tx, lanes.ENGINE, 1, partial(_takable, tx, holds))
+    here = ready_here(tx, _system, holds)
     return _claim_of(tx, here[0], owner, lease_seconds, holds) if here else None
 
 
-def _takable(tx: Tx, holds: Sequence[str], workspace: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
-    return jobs.takable(tx, workspace, holds)
+def ready_here(tx: Tx, _system: System, holds: Sequence[str]) -> list[Row]:
+    """The lane whose turn comes first of those that have work for this process, if any has."""
+    return lanes.ready_where(tx, lanes.ENGINE, 1, lambda workspace: jobs.takable(tx, workspace, holds))
 
 
 def _claim_of(tx: Tx, lane: Row, owner: str, lease_seconds: float, holds: Sequence[str]) -> Claimed | None:
