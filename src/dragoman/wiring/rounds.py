@@ -117,6 +117,7 @@ def _site_loops(services: Services) -> list[Loop]:
 
 def _engine_loops(services: Services) -> list[Loop]:
     database, keeper, settings = services.database, services.keeper, services.settings
+    completion = services.completion
     gate = Gate(
         settings.calls_per_process,
         clock=services.clock,
@@ -124,19 +125,14 @@ def _engine_loops(services: Services) -> list[Loop]:
         calls_per_endpoint=settings.calls_per_endpoint,
         rates=catalogue.rates(settings),
     )
-    dispatch = Dispatch(
-        database,
-        services.queue,
-        keeper.owner,
-        System(),
-        settings.job_lease_seconds,
-        held_max=settings.jobs_per_process,
-        holds=services.holds,
-    )
+    held_max, holds = settings.jobs_per_process, services.holds
+    system, lease_seconds = System(), settings.job_lease_seconds
+    dispatch = Dispatch(database, services.queue, keeper.owner, system, lease_seconds, held_max, holds)
     translation = Translation(
         database,
         services.ledger,
-        services.completion,
+        completion.resolve,
+        completion.need,
         keeper,
         services.chance,
         gate,

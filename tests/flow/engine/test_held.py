@@ -181,7 +181,8 @@ def _without_keys(here: World) -> Acceptance:
     """The door of a process whose environment holds no key."""
     makers: dict[str, Callable[[str], Provider]] = {"theirs": _keyless}
     completion = Completion(makers, "theirs", needs={"theirs": THEIRS})
-    return Acceptance(here.database, here.queue, completion, InlineOffload(), SystemChance())
+    asked = completion.resolve, completion.need
+    return Acceptance(here.database, here.queue, *asked, InlineOffload(), SystemChance())
 
 
 def _keyless(_model: str) -> Provider:

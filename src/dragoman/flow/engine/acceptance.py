@@ -15,7 +15,7 @@ from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import CALLBACK_SECRET_BYTES_MAX, CALLBACK_SECRET_BYTES_MIN
 from dragoman.kernel.offload import Offload
 from dragoman.kernel.sealing import Sealer
-from dragoman.model.contracts import Providers, Queue
+from dragoman.model.contracts import Needed, Queue, Resolver
 from dragoman.model.jobs import ADDRESSED, Accepted, Capacity, JobOptions, NewField, NewJob, Submission
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import accepting, readiness
@@ -37,7 +37,8 @@ class Acceptance:
         self,
         database: Database,
         queue: Queue,
-        providers: Providers,
+        resolve: Resolver,
+        need: Needed,
         offload: Offload,
         chance: Chance,
         capacity: Capacity | None = None,
@@ -46,7 +47,8 @@ class Acceptance:
     ) -> None:
         self._database = database
         self._queue = queue
-        self._providers = providers
+        self._resolve = resolve
+        self._need = need
         self._offload = offload
         self._chance = chance
         self.capacity = capacity or Capacity()
@@ -98,7 +100,7 @@ class Acceptance:
             submission=submission,
             fields=fields,
             model=await self._model(submission.options, local),
-            needs=self._providers.need(submission.options.provider),
+            needs=self._need(submission.options.provider),
             callback_secret=self._kept_secret(job_id, submission, secret, local),
         )
 
@@ -120,7 +122,7 @@ class Acceptance:
         known there alone: its job waits for that process. So does one whose key a living worker announces.
         """
         try:
-            return self._providers.resolve(options.provider, options.model, options.speed).model
+            return self._resolve(options.provider, options.model, options.speed).model
         except DragomanError as error:
             if local and error.code == "provider_unknown" and ADDRESSED in options.provider:
                 return options.model
@@ -129,7 +131,7 @@ class Acceptance:
             raise
 
     async def _is_held(self, provider: str) -> bool:
-        return self._providers.need(provider) in await self._database.read(readiness.held_by_engines)
+        return self._need(provider) in await self._database.read(readiness.held_by_engines)
 
     def _kept_secret(self, job_id: str, submission: Submission, secret: str | None, local: bool) -> str:
         if local:
