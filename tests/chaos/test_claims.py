@@ -68,7 +68,7 @@ async def insert(database: Database, seconds: float) -> int:
     """Take jobs in, one after the other, as an API process does; how many. No error is forgiven."""
     vendor = RehearsalProvider("vendor", locales.choose_code)
     completion = Completion({"vendor": lambda model: vendor}, "vendor")
-    acceptance = Acceptance(database, MemoryQueue(), completion, InlineOffload(), SystemChance())
+    acceptance = Acceptance(database, MemoryQueue(), completion.resolve, InlineOffload(), SystemChance())
     until, count = time.monotonic() + seconds, 0
     while time.monotonic() < until or count < AHEAD:
         body = submission({f"r{count}": {"k": "Hello"}})

@@ -5,10 +5,9 @@ Safe to repeat: what has ended stays as it is. It says nothing of what the work 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from dragoman.model.contracts import Provider, Withdrawing
+from dragoman.model.contracts import Resolver, Withdrawing
 from dragoman.model.effects import Answer, Idempotency, Outgoing
 
 
@@ -18,7 +17,7 @@ class Withdrawal:
     name = "withdrawal"
     idempotency: Idempotency = "PROVIDER_IDEMPOTENT"
 
-    def __init__(self, resolve: Callable[[str, str, str], Provider]) -> None:
+    def __init__(self, resolve: Resolver) -> None:
         self._resolve = resolve
 
     async def deliver(self, outgoing: Outgoing, deadline_seconds: float) -> Answer:

@@ -64,6 +64,8 @@ class Provider(Protocol):
     priced: bool
     askable: bool
     """Whether answers are kept where `ask` can find them: decides how an unknown outcome is settled."""
+    texts_max: int | None
+    """The most texts of one call; None where their tokens alone bound it."""
 
     def target_code(self, locale: str) -> str:
         """This provider's code for a BCP 47 locale. Raises `LocaleError` before any spend."""
@@ -121,13 +123,6 @@ class Withdrawing(Protocol):
 
 
 @runtime_checkable
-class BoundedTexts(Protocol):
-    """A provider that takes no more than so many texts in one call."""
-
-    texts_max: int
-
-
-@runtime_checkable
 class ReadsExamples(Protocol):
     """A provider that translates better when it is shown how texts like the present ones were translated."""
 
@@ -143,18 +138,14 @@ class Expects(Protocol):
         ...
 
 
-class Providers(Protocol):
-    """Every provider that this process can use, by the name that the settings give it."""
+Resolver = Callable[[str, str, str], Provider]
+"""Gives the provider of (name, model, speed): no name and `platform` mean the platform's own account, no
+model the configured one; at speed `batch` it is the one that sends calls as batches, at their price.
 
-    def resolve(self, name: str, model: str, speed: str = "standard") -> Provider:
-        """The provider of a name; none and `platform` mean the platform's own account, no model the
-        configured. At speed `batch` it is the one that sends calls as batches, at their price.
-
-        Raises `CallerError` where it sends none, `DragomanError` with code provider_unknown or
-        provider_credentials_missing, and `OutsideError` where its server cannot be asked now for what must be
-        known before any call.
-        """
-        ...
+Raises `CallerError` where it sends none, `DragomanError` with code provider_unknown or
+provider_credentials_missing, and `OutsideError` where its server cannot be asked now for what must be known
+before any call.
+"""
 
 
 class Family(Protocol):
@@ -185,31 +176,6 @@ class Queue(Protocol):
 
     async def close(self) -> None:
         """Free what is held and end waiting consumers; a second close does nothing."""
-        ...
-
-
-class Lease(Protocol):
-    """A claim that this process holds. Stop when `lost`; send nothing when `left_seconds` is not above 0."""
-
-    fence: int
-    lost: bool
-
-    def left_seconds(self) -> float:
-        """Seconds of the local monotonic clock until work under this lease must have stopped."""
-        ...
-
-
-class LeaseKeeper(Protocol):
-    """Renews what this process holds, all in one act per tick."""
-
-    owner: str
-
-    def hold(self, table: str, key: tuple[str | int, ...], fence: int, lease_seconds: float) -> Lease:
-        """Renew this lease from now on. `key` is the primary key of the row in `table`."""
-        ...
-
-    def drop(self, lease: Lease) -> None:
-        """Renew it no more (released, finished or lost)."""
         ...
 
 

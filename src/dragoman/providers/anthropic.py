@@ -36,6 +36,7 @@ class AnthropicProvider:
     reads_examples = True
 
     askable = False
+    texts_max: int | None = None
 
     def __init__(
         self,

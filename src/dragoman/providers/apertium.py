@@ -66,6 +66,7 @@ class ApertiumProvider:
 
     priced = False
     askable = False
+    texts_max: int | None = None
 
     def __init__(
         self, name: str, pairs: Collection[Pair], choose_code: Choose, program: str = "apertium"

@@ -32,6 +32,7 @@ class ApertiumHttpProvider:
 
     priced = False
     askable = False
+    texts_max: int | None = None
 
     def __init__(
         self,

@@ -52,6 +52,7 @@ class Batching:
     reads_examples = True
 
     askable = True
+    texts_max: int | None = None
 
     def __init__(self, spoken: Spoken, hosted: Hosted) -> None:
         self._spoken = spoken

@@ -47,6 +47,7 @@ class ChatProvider:
     """
 
     reads_examples = True
+    texts_max: int | None = None
 
     def __init__(
         self,

@@ -70,7 +70,7 @@ class DeepLProvider:
     """
 
     askable = False
-    texts_max = limits.DEEPL_TEXTS_MAX
+    texts_max: int | None = limits.DEEPL_TEXTS_MAX
 
     def __init__(
         self,

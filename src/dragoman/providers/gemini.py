@@ -54,6 +54,7 @@ class GeminiProvider:
     reads_examples = True
 
     askable = False
+    texts_max: int | None = None
 
     def __init__(
         self,

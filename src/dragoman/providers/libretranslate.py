@@ -26,6 +26,7 @@ class LibreTranslateProvider:
     """One server and what it translates. `usd_per_million_characters` is nobody's bill by default."""
 
     askable = False
+    texts_max: int | None = None
 
     def __init__(
         self,

@@ -38,6 +38,7 @@ class PseudoProvider:
 
     priced = False
     askable = False
+    texts_max: int | None = None
 
     def __init__(self, name: str, choose_code: Choose) -> None:
         self.name = name

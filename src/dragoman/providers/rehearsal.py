@@ -71,6 +71,8 @@ class RehearsalProvider:
     script says. `microusd_per_token` above 0 makes it priced; `askable` makes it keep answers by attempt.
     """
 
+    texts_max: int | None = None
+
     def __init__(
         self,
         name: str,

@@ -33,6 +33,7 @@ class ResponsesProvider:
     reads_examples = True
 
     askable = False
+    texts_max: int | None = None
 
     def __init__(
         self,

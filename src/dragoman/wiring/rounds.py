@@ -136,7 +136,7 @@ def _engine_loops(services: Services) -> list[Loop]:
     translation = Translation(
         database,
         services.ledger,
-        services.completion,
+        services.completion.resolve,
         keeper,
         services.chance,
         gate,

@@ -42,13 +42,14 @@ from dragoman.model.scopes import Workspace
 from dragoman.store import migrate
 from dragoman.store.acts import remembering
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper
 from dragoman.wiring import catalogue, converging, linking
 from dragoman.wiring.measuring import Meter
 from dragoman.wiring.queueing import Waking, waking
 from dragoman.wiring.settings import Settings
 from dragoman.wiring.signing_in import options_of
 from dragoman.wiring.sourcing import frozen_source, source_of, token_of, tree_of
-from dragoman.workers import Keeper, Workers
+from dragoman.workers import Workers
 
 
 @dataclass(slots=True)
@@ -138,7 +139,7 @@ def assemble(
     woken = woken or waking(settings, database, clock, chance)
     queue, sealer = woken.queue, linking.sealer_of_environment()
     bounds = linking.capacity_of(settings), sealer, linking.local_capacity(settings)
-    acceptance = Acceptance(database, queue, completion, offload, chance, *bounds)
+    acceptance = Acceptance(database, queue, completion.resolve, offload, chance, *bounds)
     controls, jobs = Controls(database), Jobs(database)
     engine = linking.engine_of(settings, acceptance, controls, jobs)
     callbacks = Callbacks(database, engine, lambda: linking.callback_secrets(settings), settings.workspace)
@@ -149,7 +150,7 @@ def assemble(
     ledger = _ledger(database, offload, target, completion, withdrawal, Submission(engine), webhook)
     workers, frozen = Workers(keeper), frozen_settings(settings)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
-    estimating = Estimating(database, source_of, catalogue.formats(), completion, offload)
+    estimating = Estimating(database, source_of, catalogue.formats(), completion.resolve, offload)
     asks = converging.of(settings, offload, find_sources, estimating, admission)
     return Services(
         settings=settings,

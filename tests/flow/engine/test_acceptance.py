@@ -186,7 +186,13 @@ async def test_a_job_is_accepted_though_nobody_can_be_woken(sqlite_url: str) -> 
 
 def _remote(here: World, sealer: Sealer | None, capacity: Capacity | None = None) -> Acceptance:
     return Acceptance(
-        here.database, MemoryQueue(), here.completion, InlineOffload(), SystemChance(), capacity, sealer
+        here.database,
+        MemoryQueue(),
+        here.completion.resolve,
+        InlineOffload(),
+        SystemChance(),
+        capacity,
+        sealer,
     )
 
 

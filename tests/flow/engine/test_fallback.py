@@ -67,10 +67,11 @@ async def test_an_unknown_is_never_handed_over(database_url: str, move: Any) -> 
     async with two(database_url, move, "spend_limit", "spend_limit") as (here, _, second):
         options = {"batch_size": 1, "concurrency": 1, "on_unknown": "hold"}
         accepted = await here.accept({"a": {"t": "Hello", "u": "World"}}, options=options)
-        assert await Process(here, call_timeout_seconds=0.05).drain() == ["parked"]
+        # Only an answer that never comes needs an end to the waiting; a slow machine's answers do come.
+        assert await Process(here, call_timeout_seconds=0.05 if move == "never" else 60).drain() == ["parked"]
         for _ in range(3):
             await here.hasten()
-            await Process(here, call_timeout_seconds=0.05).drain()
+            await Process(here).drain()
         assert second.calls == []
         assert (await here.view(accepted.job_id))["status"] == "queued"
         assert [row for row in await here.rows("history") if row.action == "fall_back"] == []

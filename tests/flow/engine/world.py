@@ -38,12 +38,12 @@ from dragoman.providers.rehearsal import RehearsalProvider
 from dragoman.queues.memory import MemoryQueue
 from dragoman.store.acts.auditing import money_differences
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper
 from dragoman.store.rows import lanes
 from dragoman.store.schema import effects as ledger_tables
 from dragoman.store.schema import engine as tables
 from dragoman.store.transaction import Row, Tx
 from dragoman.store.writer import Call
-from dragoman.workers import Keeper
 from tests.doubles.databases import opened
 
 HOME = Workspace("home")
@@ -133,7 +133,7 @@ class Process:
         self.translation = Translation(
             self.database,
             ledger,
-            world.completion,
+            world.completion.resolve,
             self.keeper,
             SystemChance(),
             Gate(64, **world.gates),
@@ -174,7 +174,9 @@ class World:
         makers = {provider.name: functools.partial(_given, provider) for provider in providers}
         batching = {provider.name: functools.partial(_given, provider) for provider in batchers}
         self.completion = Completion(makers, providers[0].name, batching)
-        self.acceptance = Acceptance(database, self.queue, self.completion, InlineOffload(), SystemChance())
+        self.acceptance = Acceptance(
+            database, self.queue, self.completion.resolve, InlineOffload(), SystemChance()
+        )
         self.controls = Controls(database)
         self.jobs = Jobs(database)
 

@@ -33,8 +33,8 @@ from dragoman.model.publications import Pace
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import compensating
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper
 from dragoman.store.transaction import Row
-from dragoman.workers import Keeper
 from tests.doubles.databases import opened
 from tests.flow.publishing import press_rows
 

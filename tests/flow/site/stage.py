@@ -29,7 +29,7 @@ from dragoman.ledger.acting import Ledger
 from dragoman.model.intents import Admitted, Sender
 from dragoman.model.jobs import Capacity
 from dragoman.store.database import Database
-from dragoman.workers import Keeper
+from dragoman.store.keeping import Keeper
 from tests.doubles.engines import CaptureEngine
 from tests.doubles.sources import MemorySource
 

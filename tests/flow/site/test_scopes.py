@@ -15,7 +15,7 @@ from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.offload import InlineOffload
 from dragoman.model.walks import Met, Place
 from dragoman.store.acts import expanding, leasing, sampling
-from dragoman.workers import Keeper
+from dragoman.store.keeping import Keeper
 from tests.doubles.engines import event
 from tests.flow.site.rows import (
     age_lease,

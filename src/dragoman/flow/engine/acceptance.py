@@ -15,7 +15,7 @@ from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import CALLBACK_SECRET_BYTES_MAX, CALLBACK_SECRET_BYTES_MIN
 from dragoman.kernel.offload import Offload
 from dragoman.kernel.sealing import Sealer
-from dragoman.model.contracts import Providers, Queue
+from dragoman.model.contracts import Queue, Resolver
 from dragoman.model.jobs import ADDRESSED, Accepted, Capacity, JobOptions, NewField, NewJob, Submission
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import accepting
@@ -37,7 +37,7 @@ class Acceptance:
         self,
         database: Database,
         queue: Queue,
-        providers: Providers,
+        resolve: Resolver,
         offload: Offload,
         chance: Chance,
         capacity: Capacity | None = None,
@@ -46,7 +46,7 @@ class Acceptance:
     ) -> None:
         self._database = database
         self._queue = queue
-        self._providers = providers
+        self._resolve = resolve
         self._offload = offload
         self._chance = chance
         self.capacity = capacity or Capacity()
@@ -119,7 +119,7 @@ class Acceptance:
         known there alone: its job waits for that process.
         """
         try:
-            return self._providers.resolve(options.provider, options.model, options.speed).model
+            return self._resolve(options.provider, options.model, options.speed).model
         except CallerError as error:
             if local and error.code == "provider_unknown" and ADDRESSED in options.provider:
                 return options.model

@@ -29,7 +29,7 @@ from dragoman.kernel.limits import (
 )
 from dragoman.kernel.offload import Offload
 from dragoman.ledger.acting import Ledger
-from dragoman.model.contracts import Format, Lease, LeaseKeeper, Source
+from dragoman.model.contracts import Format, Source
 from dragoman.model.documents import Document
 from dragoman.model.effects import Outgoing
 from dragoman.model.publications import (
@@ -46,6 +46,7 @@ from dragoman.model.publications import (
 from dragoman.store.acts import executing
 from dragoman.store.acts.executing import Verdict
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper, Lease
 
 _log = logger(__name__)
 
@@ -64,7 +65,7 @@ class Executing:
         self,
         database: Database,
         ledger: Ledger,
-        keeper: LeaseKeeper,
+        keeper: Keeper,
         clock: Clock,
         offload: Offload,
         directions: Mapping[DirectionName, Direction],

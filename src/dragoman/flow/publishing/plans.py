@@ -15,11 +15,12 @@ from dragoman.kernel.errors import CallerError, SourceError
 from dragoman.kernel.journal import logger
 from dragoman.kernel.limits import PUBLISH_LEASE_SECONDS
 from dragoman.kernel.offload import Offload
-from dragoman.model.contracts import Format, LeaseKeeper, Source
+from dragoman.model.contracts import Format, Source
 from dragoman.model.documents import Document
 from dragoman.model.publications import PlannedStep, PlanningWork, Postponed, Publishable
 from dragoman.store.acts import planning
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper
 
 _log = logger(__name__)
 
@@ -30,7 +31,7 @@ class Planning:
     def __init__(
         self,
         database: Database,
-        keeper: LeaseKeeper,
+        keeper: Keeper,
         offload: Offload,
         source_of: Callable[[Mapping[str, Any]], Source],
         formats: Sequence[Format],

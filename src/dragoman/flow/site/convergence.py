@@ -20,11 +20,11 @@ from dragoman.kernel.limits import (
     RUN_PASSES_MAX,
     SOURCE_ASK_SECONDS,
 )
-from dragoman.model.contracts import LeaseKeeper
 from dragoman.model.runs import Order, RunDraft, Started
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import converging
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper
 from dragoman.store.transaction import Row
 
 OrderOf = Callable[[str, str, Mapping[str, Any]], Awaitable[Order]]
@@ -49,7 +49,7 @@ class Convergence:
     def __init__(
         self,
         database: Database,
-        keeper: LeaseKeeper,
+        keeper: Keeper,
         asks: Asks,
         wake: Callable[[], Awaitable[None]],
     ) -> None:

@@ -31,10 +31,11 @@ from dragoman.kernel.limits import (
     STEP_SECONDS,
 )
 from dragoman.kernel.offload import Offload
-from dragoman.model.contracts import Lease, LeaseKeeper, Source
+from dragoman.model.contracts import Source
 from dragoman.model.walks import Met, Place, Walk
 from dragoman.store.acts import expanding, sampling
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper, Lease
 from dragoman.store.transaction import Row
 
 _log = logger(__name__)
@@ -59,7 +60,7 @@ class Enumeration:
     def __init__(
         self,
         database: Database,
-        keeper: LeaseKeeper,
+        keeper: Keeper,
         clock: Clock,
         chance: Chance,
         offload: Offload,

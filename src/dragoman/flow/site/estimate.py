@@ -18,7 +18,7 @@ from dragoman.kernel.errors import DragomanError, LocaleError
 from dragoman.kernel.limits import BATCH_SIZE, ITEMS_PER_SUBMISSION
 from dragoman.kernel.offload import Offload
 from dragoman.model.completions import CompletionRequest
-from dragoman.model.contracts import Expects, Format, Provider, Providers, Source
+from dragoman.model.contracts import Expects, Format, Provider, Resolver, Source
 from dragoman.model.documents import Block, Document
 from dragoman.model.intents import Mode
 from dragoman.model.jobs import Field, JobOptions, NewField, Submission, SubmittedField, SubmittedItem
@@ -48,13 +48,13 @@ class Estimating:
         database: Database,
         source_of: Callable[[Mapping[str, Any]], Source],
         formats: Sequence[Format],
-        providers: Providers,
+        resolve: Resolver,
         offload: Offload,
     ) -> None:
         self._database = database
         self._source_of = source_of
         self._formats = formats
-        self._providers = providers
+        self._resolve = resolve
         self._offload = offload
 
     async def estimate(
@@ -64,7 +64,7 @@ class Estimating:
 
         Raises `DragomanError`: provider_unknown, provider_credentials_missing.
         """
-        provider = self._providers.resolve(
+        provider = self._resolve(
             str(settings.get("provider") or ""),
             str(settings.get("model") or ""),
             str(settings.get("speed") or "standard"),

@@ -26,13 +26,14 @@ from dragoman.kernel.limits import (
     STEP_SECONDS,
 )
 from dragoman.kernel.offload import Offload
-from dragoman.model.contracts import Format, LeaseKeeper, Source
+from dragoman.model.contracts import Format, Source
 from dragoman.model.documents import Block, Document
 from dragoman.model.intents import DueIntent, Mode, Preparation, ShardWork
 from dragoman.model.jobs import Capacity
 from dragoman.model.memories import Library
 from dragoman.store.acts import preparing
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper
 
 _log = logger(__name__)
 
@@ -46,7 +47,7 @@ class Preparing:
     def __init__(
         self,
         database: Database,
-        keeper: LeaseKeeper,
+        keeper: Keeper,
         clock: Clock,
         chance: Chance,
         offload: Offload,

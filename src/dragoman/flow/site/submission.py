@@ -25,13 +25,14 @@ from dragoman.kernel.limits import (
 )
 from dragoman.kernel.offload import Offload
 from dragoman.ledger.acting import Ledger
-from dragoman.model.contracts import LeaseKeeper, Source
+from dragoman.model.contracts import Source
 from dragoman.model.effects import Outgoing
 from dragoman.model.intents import DueIntent, Link, Sender, SendTicket, ShardWork, SubmissionDraft
 from dragoman.model.jobs import Capacity
 from dragoman.model.memories import Library, Manner, Term
 from dragoman.store.acts import preparing, submitting
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper
 
 _FRAME_BYTES = 256
 """Room in a body for its id, and for the names and signs between its parts."""
@@ -62,7 +63,7 @@ class Submitting:
         self,
         database: Database,
         ledger: Ledger,
-        keeper: LeaseKeeper,
+        keeper: Keeper,
         chance: Chance,
         offload: Offload,
         source_of: Callable[[Mapping[str, Any]], Source],

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 from dragoman.kernel.errors import DragomanError
 from dragoman.kernel.journal import logger
-from dragoman.model.contracts import Provider, Providers
+from dragoman.model.contracts import Provider, Resolver
 from dragoman.model.jobs import Claimed, Field, Job
 from dragoman.store.acts import falling_back
 from dragoman.store.acts.falling_back import Way
@@ -27,10 +27,10 @@ class Fallback:
     """
 
     def __init__(
-        self, database: Database, providers: Providers, chains: Mapping[str, Sequence[str]] | None = None
+        self, database: Database, resolve: Resolver, chains: Mapping[str, Sequence[str]] | None = None
     ) -> None:
         self._database = database
-        self._providers = providers
+        self._resolve = resolve
         self._chains = chains or {}
 
     async def hand_over(
@@ -59,7 +59,7 @@ class Fallback:
         for entry in self._chains.get(first, ()):
             other, _, model = entry.partition(":")
             try:
-                provider = self._providers.resolve(other, model, job.options.speed)
+                provider = self._resolve(other, model, job.options.speed)
                 for locale in {field.target_locale for field in fields}:
                     provider.target_code(locale)
             except DragomanError:

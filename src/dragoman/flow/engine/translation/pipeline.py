@@ -38,12 +38,13 @@ from dragoman.kernel.offload import InlineOffload, Offload
 from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.budgets import UNBOUNDED, Bounds
-from dragoman.model.contracts import BoundedTexts, Lease, LeaseKeeper, Providers
+from dragoman.model.contracts import Resolver
 from dragoman.model.jobs import Claimed, Field, OpenCall, Status
 from dragoman.model.scopes import System
 from dragoman.store.acts import claiming, finishing, inquiring, job_views
 from dragoman.store.acts.job_views import Loaded
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper, Lease
 
 _log = logger(__name__)
 
@@ -63,8 +64,8 @@ class Translation:
         self,
         database: Database,
         ledger: Ledger,
-        providers: Providers,
-        keeper: LeaseKeeper,
+        resolve: Resolver,
+        keeper: Keeper,
         chance: Chance,
         gate: Gate,
         system: System,
@@ -77,14 +78,14 @@ class Translation:
         without_examples: Collection[str] = (),
     ) -> None:
         self._database = database
-        self._providers = providers
+        self._resolve = resolve
         self._keeper = keeper
         self._chance = chance
         self._gate = gate
         self._system = system
         self._lease_seconds = lease_seconds
         self._bounds = bounds or {}
-        self._fallback = Fallback(database, providers, fallbacks)
+        self._fallback = Fallback(database, resolve, fallbacks)
         self._knowing = Knowing(database, offload or InlineOffload(), without_examples)
         self._calls = Calls(database, ledger, chance, keeper.owner, gate, call_timeout_seconds)
 
@@ -109,7 +110,7 @@ class Translation:
         loaded = await self._load(claimed)
         options = loaded.job.options
         try:
-            provider = self._providers.resolve(options.provider, options.model, options.speed)
+            provider = self._resolve(options.provider, options.model, options.speed)
         except OutsideError as error:
             return await self._wait(claimed, loaded, error)
         except DragomanError as error:
@@ -149,9 +150,8 @@ class Translation:
         await _together(self._pursue(work, call) for call in calls if not call.held)
 
     async def _translate(self, work: JobWork, fields: Sequence[Field]) -> None:
-        texts_max = work.provider.texts_max if isinstance(work.provider, BoundedTexts) else sys.maxsize
         size = min(work.job.options.batch_size, UNRECORDED_FIELDS_MAX)  # a call is recorded as one
-        groups = prompting.groups(fields, size, texts_max)
+        groups = prompting.groups(fields, size, work.provider.texts_max or sys.maxsize)
         await _together(self._pursue_group(work, group) for group in groups)
 
     async def _pursue_group(self, work: JobWork, group: Sequence[Field]) -> None:

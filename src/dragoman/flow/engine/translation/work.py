@@ -17,11 +17,12 @@ from dragoman.kernel.identity import Chance, key_hash
 from dragoman.kernel.limits import PROMPT_ID_CHARS
 from dragoman.model.budgets import UNBOUNDED, Bounds
 from dragoman.model.completions import CompletionRequest, PromptItem, Reply
-from dragoman.model.contracts import Lease, Provider
+from dragoman.model.contracts import Provider
 from dragoman.model.documents import Text
 from dragoman.model.jobs import Account, Asked, CallPlan, Claimed, Field, Halt, Purpose, Result, Start, Via
 from dragoman.model.memories import Shelf
 from dragoman.store.acts.job_views import Loaded
+from dragoman.store.keeping import Lease
 
 Complaints = Mapping[tuple[int, str], str]
 """(field, category) → what was wrong with the last translation."""
