@@ -59,7 +59,7 @@ def add(
 
 
 def claim(tx: Tx, owner: str, limit: int, busy: Collection[str] = ()) -> list[Row]:
-    """Lease due rows, those of vanished holders first; none to a `busy` place, which is a URL up to its path."""
+    """Lease due rows, those of vanished holders first; none to a `busy` place: a URL up to its path."""
     elsewhere = sa.and_(sa.true(), *[~_is_at(place) for place in sorted(busy)])
     expired, due = _OUTBOX.c.lease_expires_at, _OUTBOX.c.next_attempt_at
     rows: list[Row] = []
