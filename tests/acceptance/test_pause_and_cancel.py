@@ -243,7 +243,7 @@ def test_a_cancel_in_the_middle_writes_nothing_more_and_adds_up(database_url: st
                 while len(written(tmp_path)) < intents // 10:
                     await asyncio.sleep(0.02)
             await here.held()
-            assert await here.services.steering.cancel("default", manifest, "mia")
+            assert (await here.services.steering.cancel("default", manifest, "mia")).changed
             await here.until(manifest, lambda status: status["health"]["engine_told"])  # on a slow machine
             begun = await database.read(attempts)
             steps = await database.read(steps_begun)

@@ -66,7 +66,7 @@ async def http(engine: Engine) -> AsyncIterator[EngineClient]:
         try:
             told = await said
         except DragomanError as error:
-            problem = {"code": error.code, "detail": error.message}
+            problem = {"code": error.code, "detail": error.message, "place": error.place}
             return web.json_response(problem, status=CODES[error.code].status)
         if told is None:
             return web.json_response({"code": "not_found", "detail": "no job"}, status=404)
@@ -150,10 +150,10 @@ def test_a_submission_is_handed_over_as_the_bytes_that_it_is(way: Way) -> None:
 def test_a_refusal_comes_back_in_the_words_of_intents(way: Way, said: str, code: str) -> None:
     async def play() -> None:
         engine = Engine()
-        engine.error = CallerError("the engine's own words", said)
+        engine.error = CallerError("the engine's own words", said, "$.items[3].ref")
         async with way(engine) as client:
             answer = await client.submit("default", "s-1", b"{}", 5)
-        assert (answer.outcome, answer.code) == ("REJECTED", code)
+        assert (answer.outcome, answer.code, answer.place) == ("REJECTED", code, "$.items[3].ref")
         assert "the engine's own words" in answer.message
 
     asyncio.run(play())

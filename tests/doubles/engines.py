@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dragoman.model.effects import Answer
@@ -11,7 +11,7 @@ from dragoman.model.effects import Answer
 
 class CaptureEngine:
     """Create-or-return by submission id, as the contract has it. `weather` gives outcomes for the next
-    sends.
+    sends; `judge` may refuse the newest body.
     """
 
     def __init__(self) -> None:
@@ -19,6 +19,7 @@ class CaptureEngine:
         self.marks: list[str] = []
         self.jobs: dict[str, str] = {}
         self.weather: list[Answer] = []
+        self.judge: Callable[[], Answer | None] | None = None
         self.controls: list[tuple[str, dict[str, Any]]] = []
         self.views: dict[str, dict[str, Any]] = {}
 
@@ -36,6 +37,9 @@ class CaptureEngine:
         job_id = self.jobs.setdefault(submission_id, f"job-{len(self.jobs) + 1}")
         if self.weather:
             return self.weather.pop(0)
+        refusal = self.judge() if self.judge else None
+        if refusal is not None:
+            return refusal
         told = {"job_id": job_id, "status": "queued", "submissionId": submission_id, "created": created}
         return Answer("SUCCEEDED", json.dumps(told).encode(), 201 if created else 200)
 

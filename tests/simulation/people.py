@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dragoman.flow.site.admission import Caller
+from dragoman.flow.site.steering import Steered
 from dragoman.model.scopes import Workspace
 from dragoman.model.walks import Walk
 from dragoman.store.acts import compensating
@@ -179,7 +180,7 @@ class People:
         await self._wait(6.0)
         manifest = self._manifests["r-1"]
 
-        async def cancel(services: Services) -> bool:
+        async def cancel(services: Services) -> Steered:
             return await services.steering.cancel(CALLER.workspace, manifest, CALLER.actor)
 
         answer = await self._scene.as_client(cancel)

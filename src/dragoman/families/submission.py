@@ -238,7 +238,8 @@ async def _answered(asked: Awaitable[Mapping[str, Any]], deadline_seconds: float
         return unanswered(late, connected=True)
     except DragomanError as error:
         outcome, code = _verdict(CODES[error.code].status, error.code)
-        return Answer(outcome, status=CODES[error.code].status, code=code, message=error.message)
+        status = CODES[error.code].status
+        return Answer(outcome, status=status, code=code, message=error.message, place=error.place)
     return Answer("SUCCEEDED", body=json.dumps(said).encode(), status=200)
 
 
@@ -257,6 +258,7 @@ def _judged(sent: Exchange, *needed: str) -> Answer:
             code=code,
             message=sanitize(f"the engine answers HTTP {sent.status}: {told}"),
             retry_after_seconds=retry_after_seconds(sent.headers or {}),
+            place=str(said.get("place") or ""),
         )
     if not said or not all(isinstance(said.get(name), str) for name in needed):
         return Answer(

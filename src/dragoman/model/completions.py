@@ -63,7 +63,8 @@ class ProviderAnswer:
     `body` holds the answer's bytes as received (also partial ones), before anyone parsed them.
     `retry_after_seconds` is what the provider asked for; `spend_limit` says that the account has no money
     left. `final` is set where the provider says what has become of work that it was given before: refused, or
-    not worked, and in either case not paid for.
+    not worked, and in either case not paid for. `place` is where in what was sent a refusal says the fault
+    is.
     """
 
     outcome: str
@@ -75,6 +76,7 @@ class ProviderAnswer:
     spend_limit: bool = False
     provider_ref: str = ""
     final: bool = False
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

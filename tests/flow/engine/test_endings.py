@@ -109,7 +109,11 @@ async def test_every_end_of_a_job_makes_exactly_one_event(
             "clientJobId": "manifest-1",
             "event_sequence": 1,
             "status": status,
+            "parked_for": "",
         }.items() <= frozen.items()
+        assert {"paid", "wasted", "at_risk", "reserved", "via_memory", "via_ai", "passed_through"} <= set(
+            frozen["usage"]
+        )
         [item] = frozen["items"]
         assert item["ref"] == "a"
         assert set(item["fields"]) == set(numbered(4))

@@ -192,7 +192,7 @@ def test_only_the_owner_pauses_and_only_what_is_open(database_url: str) -> None:
             assert not (await site.steering.resume("default", manifest, "mia")).changed
             assert (await site.steering.pause("default", manifest, "mia")).changed
             assert not (await site.steering.pause("default", manifest, "mia")).changed
-            assert await site.steering.cancel("default", manifest, "mia")
+            assert (await site.steering.cancel("default", manifest, "mia")).changed
             assert (await site.views.status("default", manifest))["status"] == "canceled"
             for act in (site.steering.pause, site.steering.resume):
                 assert not (await act("default", manifest, "mia")).changed
@@ -296,7 +296,7 @@ def test_a_cancel_ends_a_shard_in_parts(database_url: str) -> None:
             await site.enumeration.step()
             acts = site.database.acts
             with bounded({"CANCEL_INTENTS": 2}):
-                assert await site.steering.cancel("default", manifest, "mia")
+                assert (await site.steering.cancel("default", manifest, "mia")).changed
             assert await site.counts(manifest) == {"skipped": 3}
             assert site.database.acts - acts >= 1 + 2, "the decision, two parts"
             assert (await site.views.status("default", manifest))["status"] == "canceled"

@@ -234,8 +234,8 @@ def test_an_answer_about_an_older_generation_moves_nothing(database_url: str) ->
 
 
 def test_an_engine_that_refuses_the_site_loses_nothing_and_shows_in_its_health(database_url: str) -> None:
-    """[M-273] a token that is revoked, an answer that cannot be read: the others have their turn, and so has
-    this one once the engine takes the site again.
+    """[M-273] a token that is revoked, an answer that cannot be read, a job that it lost: the others have
+    their turn, and so has this one once the engine takes the site again.
     """
 
     async def play() -> None:
@@ -255,6 +255,10 @@ def test_an_engine_that_refuses_the_site_loses_nothing_and_shows_in_its_health(d
             await reconciliation.step()
             assert (await told(site, manifest))["code"] == "backend_unavailable"
             engine.trouble = {}
+            del site.engine.views["job-1"]
+            await site.database.run(set_due, 1, "job-1")
+            await reconciliation.step()
+            assert (await told(site, manifest))["message"] == "the engine knows no job job-1"
             site.engine.views["job-1"] = event(body, "job-1")
             await site.database.run(set_due, 1, "job-1")
             assert await reconciliation.step() == 1

@@ -249,13 +249,13 @@ def test_cancel_starts_nothing_afterwards_and_tells_the_engine(database_url: str
     async def play() -> None:
         async with stage(database_url, DOCUMENTS) as site:
             waiting = await site.admit(PAIRS)
-            assert await site.steering.cancel("default", waiting.manifest_id, "mia")
+            assert (await site.steering.cancel("default", waiting.manifest_id, "mia")).changed
             await site.step_all()
             assert site.engine.bodies == []
             assert (await site.views.status("default", waiting.manifest_id))["status"] == "canceled"
             sent = await site.admit(PAIRS, "r-2")
             await site.step_all()
-            assert await site.steering.cancel("default", sent.manifest_id, "mia")
+            assert (await site.steering.cancel("default", sent.manifest_id, "mia")).changed
             assert site.engine.controls[-1][0] == sent.manifest_id
             assert site.engine.controls[-1][1]["canceled"] is True
             [body] = site.engine.submissions()
@@ -335,7 +335,7 @@ def test_a_canceled_manifest_publishes_nothing_by_itself_any_more(database_url: 
             await site.deliver({**event(body, "job-1"), "items": [first]})
             asked = await site.database.read(publications_asked, manifest)
             assert asked == [("pending", "")]
-            assert await site.steering.cancel("default", manifest, "mia")
+            assert (await site.steering.cancel("default", manifest, "mia")).changed
             await site.deliver({**event(body, "job-1", sequence=2), "items": others}, "d-2")
             assert await site.counts(manifest) == {"completed": 3}
             asked = await site.database.read(publications_asked, manifest)

@@ -22,6 +22,7 @@ from dragoman.model.scopes import Workspace
 from dragoman.store.acts import remembering, submitting
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
+from tests.doubles.engines import event
 from tests.flow.site.stage import CALLER, Stage, catalogue, stage
 
 FAR, OTHER = "TOKEN@https://engine.example", "TOKEN@https://other.example"
@@ -117,6 +118,111 @@ def test_what_the_engine_says_that_it_takes_bounds_what_is_sent(database_url: st
             await site.admit([("small.json", "fr"), ("many.json", "fr")], "r-2")
             await site.step_all()
             assert [len(body["items"]) for body in site.engine.submissions()[-2:]] == [1, 1]
+
+    asyncio.run(play())
+
+
+def _refuses(site: Stage, bad: set[str], place: bool, status: int) -> Answer | None:
+    """What an engine says to its newest body that takes all texts but these."""
+    body = json.loads(site.engine.bodies[-1])
+    found = [n for n, item in enumerate(body["items"]) if {f["text"] for f in item["fields"].values()} & bad]
+    if not found:
+        return None
+    code = "payload_too_large" if status == 413 else "invalid_fields"
+    where = f'$.items[{found[0]}].fields["a"].text' if place else ""
+    return Answer("REJECTED", status=status, code=code, message="no", place=where)
+
+
+@pytest.mark.parametrize("status", [413, 422])
+@pytest.mark.parametrize("place", [True, False])
+def test_an_item_that_the_engine_refuses_fails_alone(database_url: str, place: bool, status: int) -> None:
+    """[M-228] Whether the problem names it or not; a document in parts fails as one."""
+
+    async def play() -> None:
+        documents = {f"{n}.json": catalogue(a=f"Text {n}") for n in range(7)}
+        documents["big.json"] = catalogue(a="fine", b="bad b")
+        bad = {"Text 2", "Text 5", "bad b"}
+        small = Capacity(fields_per_item_max=1)
+        async with stage(database_url, documents, capacity=small) as site:
+            site.engine.judge = lambda: _refuses(site, bad, place, status)
+            manifest = (await site.admit([(name, "de") for name in documents])).manifest_id
+            await site.step_all()
+            assert await site.counts(manifest) == {"failed": 3, "queued": 5}
+            page = await site.views.failures("default", manifest)
+            assert {item["document"] for item in page["items"]} == {"2.json", "5.json", "big.json"}
+            await _answer_all(site)
+            assert await site.counts(manifest) == {"failed": 3, "completed": 5}
+            rows = await site.database.read(submission_rows)
+            assert all(row.settled_at for row in rows)
+            assert len(site.engine.bodies) == len(rows) <= (4 if place else 17)
+
+    asyncio.run(play())
+
+
+async def _answer_all(site: Stage) -> None:
+    """The end of every job that the engine has taken."""
+    taken = {body["submissionId"]: body for body in site.engine.submissions()}
+    for row in await site.database.read(submission_rows):
+        if row.state == "accepted":
+            await site.deliver(event(taken[row.id], row.remote_job_id), row.id)
+
+
+@pytest.mark.parametrize("code", ["invalid_fields", "provider_unknown"])
+def test_a_refusal_of_the_whole_fails_the_whole_at_once(sqlite_url: str, code: str) -> None:
+    async def play() -> None:
+        documents = {f"{n}.json": catalogue(a=f"Text {n}") for n in range(4)}
+        async with stage(sqlite_url, documents) as site:
+            site.engine.weather = [
+                Answer("REJECTED", status=422, code=code, message="no", place="$.options.model")
+            ]
+            manifest = (await site.admit([(name, "de") for name in documents])).manifest_id
+            await site.step_all()
+            assert await site.counts(manifest) == {"failed": 4}
+            assert len(site.engine.bodies) == 1
+
+    asyncio.run(play())
+
+
+def _three_parts() -> dict[str, bytes]:
+    documents = {f"{n}.json": catalogue(a=f"Text {n}") for n in range(3)}
+    return {**documents, "big.json": catalogue(**{f"k{n}": f"Line {n}" for n in range(5)})}
+
+
+PARTED = Capacity(items_max=2, fields_per_item_max=1)
+
+
+def test_a_document_in_parts_may_lie_in_several_submissions(database_url: str) -> None:
+    """[M-097] All parts go out together, whatever a step sends, and it settles once, when all have ended."""
+
+    async def play() -> None:
+        async with stage(database_url, _three_parts(), capacity=PARTED, submit_per_step=1) as site:
+            manifest = (await site.admit([(name, "de") for name in _three_parts()])).manifest_id
+            await site.step_all()
+            assert [len(body["items"]) for body in site.engine.submissions()] == [2, 2, 2, 2]
+            *before, last = await site.database.read(submission_rows)
+            taken = {body["submissionId"]: body for body in site.engine.submissions()}
+            for row in before:
+                await site.deliver(event(taken[row.id], row.remote_job_id), row.id)
+            assert (await site.counts(manifest)).get("queued", 0) >= 1, "a part is missing"
+            await site.deliver(event(taken[last.id], last.remote_job_id), last.id)
+            assert await site.counts(manifest) == {"completed": 4}
+            results = await site.views.results("default", manifest)
+            assert sorted(len(item["fields"]) for item in results["items"]) == [1, 1, 1, 5]
+
+    asyncio.run(play())
+
+
+def test_a_part_that_is_refused_later_fails_its_document(database_url: str) -> None:
+    """[M-097] Though the engine has taken, and even worked, the parts before."""
+
+    async def play() -> None:
+        async with stage(database_url, _three_parts(), capacity=PARTED) as site:
+            site.engine.judge = lambda: _refuses(site, {"Line 4"}, True, 422)
+            manifest = (await site.admit([("big.json", "de")])).manifest_id
+            await site.step_all()
+            assert await site.counts(manifest) == {"failed": 1}
+            await _answer_all(site)
+            assert await site.counts(manifest) == {"failed": 1}
 
     asyncio.run(play())
 

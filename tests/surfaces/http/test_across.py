@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dragoman.families.submission import HttpEngine
+from dragoman.flow.engine.controls import Controls
 from dragoman.kernel.identity import SystemChance
 from dragoman.model.jobs import Capacity
+from dragoman.model.scopes import Workspace
+from dragoman.store.acts import steering
+from dragoman.surfaces.http.app import build_app
 from dragoman.wiring import linking
 from dragoman.wiring.settings import EngineSettings, Settings, SubmissionSettings
-from tests.surfaces.http.house import listening, served
+from tests.surfaces.http.house import MANIFESTS, listening, served
 
 WORKSPACE = "default"
 SECONDS = 20.0
@@ -77,6 +83,54 @@ def test_a_site_submits_replays_asks_and_reads_across_the_network(database_url: 
                 assert (await engine.control(WORKSPACE, "m-1", control, SECONDS)).outcome == "SUCCEEDED"
             finally:
                 await engine.close()
+
+    asyncio.run(story())
+
+
+class _Slow(Controls):
+    """Writes a decision down at once, and answers when it is let."""
+
+    answers: asyncio.Event
+
+    async def put(self, scope: Workspace, client_job_id: str, said: Mapping[str, Any]) -> Mapping[str, Any]:
+        written = await super().put(scope, client_job_id, said)
+        await self.answers.wait()
+        return written
+
+
+@pytest.mark.parametrize(("act", "other"), [("pause", "resume"), ("cancel", "cancel")])
+def test_an_engine_that_answers_late_leaves_a_control_pending(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str, other: str
+) -> None:
+    """The site answers 202 in its own time and says so, until the engine has been heard to know it."""
+    monkeypatch.setattr(steering, "CONTROL_SECONDS", 0.2)
+
+    async def story() -> None:
+        async with served(f"sqlite:///{tmp_path / 'far.db'}", tmp_path / "far") as far:
+            slow = _Slow(far.services.database)
+            slow.answers = asyncio.Event()
+            app = build_app(dataclasses.replace(far.services, controls=slow))
+            bearer = (await far.token("jobs:write"))["Authorization"].removeprefix("Bearer ")
+            monkeypatch.setenv("DRAGOMAN_ENGINE_TOKEN", bearer)
+            async with (
+                listening(app) as address,
+                served(database_url, tmp_path, engine=EngineSettings(url=address)) as house,
+            ):
+                await house.see_worker()
+                token = await house.token()
+                path = f"{MANIFESTS}/{await house.admit(token)}"
+
+                async def ask(what: str) -> tuple[int, str]:
+                    answer = await house.client.post(f"{path}/{what}", headers=token)
+                    return answer.status_code, answer.json()["control"]
+
+                assert await ask(act) == (202, "pending")
+                assert await ask(act) == (202, "pending"), "asked again, it is still not known"
+                [control] = await far.rows("controls")
+                assert (bool(control.paused), bool(control.canceled)) == (act == "pause", act == "cancel")
+                slow.answers.set()
+                assert await ask(act) == (202, "told")
+                assert await ask(other) == (202, "told")
 
     asyncio.run(story())
 

@@ -73,13 +73,13 @@ class Delivery:
         """Begin due sends while there is room, never more to one place than its share."""
         while room := limit - len(flights):
             sends = Counter(flights.values())
-            busy = [origin for origin, number in sends.items() if number >= self._per_endpoint]
-            most = max((number for origin, number in sends.items() if origin not in busy), default=0)
+            busy = [place for place, number in sends.items() if number >= self._per_endpoint]
+            most = max((number for place, number in sends.items() if place not in busy), default=0)
             begun = await self._database.run(
                 delivering.begin_deliveries, self._owner, min(room, self._per_endpoint - most), busy
             )
             for due in begun:
-                flights[asyncio.create_task(self._send(due))] = due.origin
+                flights[asyncio.create_task(self._send(due))] = due.place
             if not begun:
                 return
 

@@ -67,7 +67,9 @@ class Reconciliation:
         code = message = ""
         try:
             view = await self._engine.job(inquiry.workspace, inquiry.remote_job_id, _ASK_SECONDS)
-            if view is not None:
+            if view is None:
+                code, message = "not_found", f"the engine knows no job {inquiry.remote_job_id}"
+            else:
                 await self._use(inquiry, view)
         except (StoreError, Halted):
             raise

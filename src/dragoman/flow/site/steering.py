@@ -112,12 +112,12 @@ class Steering:
         """Let a manifest go on where it stood."""
         return await self._decide(steering.resume_manifest, workspace, manifest_id, actor)
 
-    async def cancel(self, workspace: str, manifest_id: str, actor: str) -> bool:
-        """Cancel what is open: nothing of it starts after this returns. False when it had ended before.
+    async def cancel(self, workspace: str, manifest_id: str, actor: str) -> Steered:
+        """Cancel what is open: nothing of it starts after this returns, here or, once `told`, there.
 
         What the engine holds ends by the engine's own event; what it finished is kept in memory.
         """
-        return (await self._decide(steering.cancel_manifest, workspace, manifest_id, actor)).changed
+        return await self._decide(steering.cancel_manifest, workspace, manifest_id, actor)
 
     async def telling_step(self) -> int:
         """Carry out decisions that a vanished process left half done; how many."""

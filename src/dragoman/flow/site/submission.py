@@ -96,7 +96,7 @@ class Submitting:
                 submitting.persist_submissions,
                 work,
                 moved,
-                drafts[: self._per_step],
+                _first(drafts, self._per_step),
                 self._keeper.owner,
                 self._way.sender(),
                 spoilt,
@@ -145,6 +145,14 @@ class Submitting:
         still = [intent for intent in work.intents if intent.id not in set(left_out)]
         head = body_head(work.manifest_id, work.settings, self._way.callback_url, library.manner.style)
         return draft_submissions(head, still, self._chance, capacity, library)
+
+
+def _first(drafts: Sequence[SubmissionDraft], number: int) -> Sequence[SubmissionDraft]:
+    """So many drafts, and those that hold the other parts of a document which the last one begins."""
+    for end in range(number, len(drafts)):
+        if drafts[end - 1].links[-1].intent_id != drafts[end].links[0].intent_id:
+            return drafts[:end]
+    return drafts
 
 
 def _spoilt(work: ShardWork, moved: Sequence[str]) -> list[str]:

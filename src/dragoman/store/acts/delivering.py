@@ -40,16 +40,19 @@ _EVENTS = {
 
 
 class Delivering(NamedTuple):
-    """One event that this process has begun to send, and the fence under which it may say what came of it."""
+    """One event that this process has begun to send, and the fence under which it may say what came of it.
+
+    `place` is what has its share of sends; it may hold what stands before a host, and is never shown.
+    """
 
     outbox_id: str
     fence: int
-    origin: str
+    place: str
     outgoing: Outgoing
 
 
 def begin_deliveries(tx: Tx, owner: str, limit: int, busy: Collection[str] = ()) -> list[Delivering]:
-    """Take due events, none of a `busy` origin, and begin an attempt for each."""
+    """Take due events, none to a `busy` place, and begin an attempt for each."""
     begun = []
     for row in outbox.claim(tx, owner, limit, busy):
         outgoing = _begin(tx, row, owner)
@@ -57,7 +60,7 @@ def begin_deliveries(tx: Tx, owner: str, limit: int, busy: Collection[str] = ())
             outbox.move(tx, row, "give_up", dead_at=tx.now, next_attempt_at=None, error_code="canceled")
         else:
             outbox.begin(tx, row)
-            begun.append(Delivering(row.id, row.fence, origin_of(row.url), outgoing))
+            begun.append(Delivering(row.id, row.fence, _place_of(row.url), outgoing))
     return begun
 
 
@@ -218,6 +221,14 @@ def _shown(row: Row) -> dict[str, object]:
         "error_message": row.error_message,
         **{name: clock.iso(getattr(row, name)) for name in moments},
     }
+
+
+def _place_of(url: str) -> str:
+    """A URL up to its path: where two are the same, one server answers. One without a host is all place."""
+    scheme = _ORIGIN.match(url)
+    if scheme is None or not scheme.group().endswith("//"):
+        return url
+    return scheme.group() + re.split(r"[/?#]", url[scheme.end() :], maxsplit=1)[0]
 
 
 def origin_of(url: str) -> str:

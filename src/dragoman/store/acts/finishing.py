@@ -102,6 +102,7 @@ def _end(tx: Tx, job: Row, status: Status, code: str, message: str) -> None:
         "items_total": job.items_total,
         "items_failed": sum(item.status == "failed" for item in items),
         "usage": payloads.usage(counted, budgets.of_job(tx, job.id)),
+        "parked_for": "",
         "ended_at": iso(tx.now),
     }
     outbox.add(

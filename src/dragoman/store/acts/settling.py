@@ -135,7 +135,7 @@ def _is_current(row: Row | None, link: Row, event: JobEvent) -> bool:
     return (
         row is not None
         and row.generation == link.generation
-        and row.submission_id == event.submission_id
+        and (row.submission_id == event.submission_id or link.parts > 1)  # parts may lie in several
         and row.state in INTENT.groups["LINKED"]
         and event.event_sequence > row.last_event_sequence
     )

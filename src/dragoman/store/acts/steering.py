@@ -83,13 +83,13 @@ def _decide_pause(tx: Tx, manifest: Row, actor: str, action: str) -> Decision | 
 
 def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decision | None:
     """Write down that a manifest is canceled: from this commit on nothing of it starts. None when it has
-    ended.
+    ended or was canceled before, and everybody knows that.
 
     What waits to be published is left; its results are kept, and a person may ask for them.
     """
     manifest = owned(tx, scope, manifest_id, actor)
     if manifest.phase == "ended" or manifest.canceled:
-        return None
+        return _decision(manifest) if manifest.canceled and manifest.control_due_at is not None else None
     expanded = intents.last_ordinal(tx, manifest_id) + 1
     manifests.decide(
         tx,

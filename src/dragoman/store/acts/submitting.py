@@ -5,18 +5,20 @@ recorded.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from dragoman.kernel import canonical
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import CODES, LeaseLost
 from dragoman.kernel.identity import sha256
 from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, RETRIES_PER_GENERATION, RETRY_FIRST_SECONDS
-from dragoman.machines.tables import ATTEMPT
+from dragoman.machines.tables import ATTEMPT, INTENT
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
-from dragoman.model.intents import Sender, SendTicket, ShardWork, SubmissionDraft
+from dragoman.model.intents import Link, Sender, SendTicket, ShardWork, SubmissionDraft
 from dragoman.model.scopes import System
 from dragoman.store.acts import moving
 from dragoman.store.rows import claims, effects, intents, manifests, receipts, shards, submissions
@@ -26,6 +28,9 @@ from dragoman.store.transaction import Row, Tx
 _INTENTS = tables.intents
 _NO_SECRET = "callback_secret_missing"  # noqa: S105 - a code
 _INTENT_CODES = {name for name, code in CODES.items() if code.kind == "intent"}
+_OF_ITEMS = frozenset({"payload_too_large", "invalid_fields", "unsupported_locale", "source_is_target"})
+"""Refusals that may be about one item alone."""
+_ITEM = re.compile(r"\$\.items\[(\d{1,6})\]")
 
 
 class _Frozen(NamedTuple):
@@ -86,6 +91,11 @@ def persist_submissions(
     for intent in work.intents:
         if intent.id in spoilt:
             moving.refuse(tx, intent, "internal_error", "what was prepared is not what stands in its place")
+    linked: set[str] = set()
+    for draft in drafts:  # a document in parts may lie in several: it is linked to the first
+        fresh = {link.intent_id: link.generation for link in draft.links if link.intent_id not in linked}
+        intents.link(tx, fresh, draft.id)
+        linked |= fresh.keys()
     begun = [_persist(tx, work, draft, owner, sender) for draft in drafts]
     shards.recount(tx, work.manifest_id, [work.shard])
     claims.release_shard(tx, work.manifest_id, work.shard, work.fence)
@@ -95,7 +105,6 @@ def persist_submissions(
 def _persist(
     tx: Tx, work: ShardWork, draft: SubmissionDraft, owner: str, sender: Sender
 ) -> tuple[SendTicket, Outgoing]:
-    intents.link(tx, {link.intent_id: link.generation for link in draft.links}, draft.id)
     submissions.insert(tx, work.workspace, work.manifest_id, draft, owner, sender)
     frozen = _Frozen(
         draft.id, work.workspace, work.manifest_id, draft.fingerprint, draft.body, sender.mark, 1
@@ -231,6 +240,7 @@ def _send_again(tx: Tx, row: Row, answer: Answer, jitter: float) -> None:
 
 
 def _record_refusal(tx: Tx, row: Row, answer: Answer) -> None:
+    """Fail what the engine refuses. Where that is one item, or nobody knows which, the others go out anew."""
     code = answer.code if answer.code in _INTENT_CODES else "retry_exhausted"
     submissions.finish_sending(
         tx, row.id, row.fence, "failed", error_code=code, error_message=answer.message[:500] or None
@@ -238,7 +248,65 @@ def _record_refusal(tx: Tx, row: Row, answer: Answer) -> None:
     links = submissions.links(tx, row.id)
     generations = {link.intent_id: link.generation for link in links}
     touched = _lock_linked(tx, row, list(generations))
-    for intent in _current(touched, generations):
-        moving.refuse(tx, intent, code, answer.message)
+    open_ = {one.id: one for one in touched if one.state not in INTENT.terminal}
+    current = {id_: one for id_, one in open_.items() if one.generation == generations[id_]}
+    body = json.loads(row.body)
+    parts = _apart(body["items"], answer)
+    carried = {item["ref"] for part in parts for item in part}
+    refused = {link.intent_id for link in links if link.ref not in carried}
+    for intent in [one for id_, one in current.items() if id_ in refused]:
+        _refuse(tx, intent, code, answer.message)
+    alive = [link for link in links if link.intent_id in current and link.intent_id not in refused]
+    for part in parts:
+        _carry_on(tx, row, body, part, alive)
     submissions.settle_links(tx, row.id, [link.ref for link in links])
     shards.recount(tx, row.manifest_id, {intent.shard for intent in touched})
+
+
+def _refuse(tx: Tx, intent: Row, code: str, message: str) -> None:
+    """Fail an intent; another part of its document may be with the engine already."""
+    if intent.state in INTENT.groups["LINKED"]:
+        retryable = CODES[code].retryable
+        moving.move(tx, [intent], "fail", error_code=code, error_message=message, retryable=retryable)
+    else:
+        moving.refuse(tx, intent, code, message)
+
+
+def _apart(items: Sequence[Mapping[str, str]], answer: Answer) -> list[Sequence[Mapping[str, str]]]:
+    """What to send in place of refused items: all but the one that the engine names, or two halves where it
+    names none. Nothing where the refusal is about the whole, or about the only one.
+    """
+    if answer.code not in _OF_ITEMS or len(items) == 1:
+        return []
+    named = _ITEM.match(answer.place)
+    if named and int(named[1]) < len(items):
+        return [[item for index, item in enumerate(items) if index != int(named[1])]]
+    if answer.place and answer.code != "payload_too_large":
+        return []
+    middle = len(items) // 2
+    return [items[:middle], items[middle:]]
+
+
+def _carry_on(
+    tx: Tx,
+    row: Row,
+    body: Mapping[str, object],
+    part: Sequence[Mapping[str, str]],
+    alive: Collection[Row],
+) -> None:
+    """Freeze a part of what was refused into a submission of its own, due now; `alive` are those links whose
+    intents still want it.
+    """
+    wanted = {link.ref: link for link in alive}
+    items = [item for item in part if item["ref"] in wanted]
+    if not items:
+        return
+    submission_id = tx.new_id()
+    frozen = canonical.encode({**body, "submissionId": submission_id, "items": items})
+    links = tuple(
+        Link(one.intent_id, one.generation, one.part, one.parts, one.ref, one.fields_hash)
+        for one in (wanted[item["ref"]] for item in items)
+    )
+    draft = SubmissionDraft(submission_id, frozen, sha256(frozen), links)
+    submissions.insert(tx, row.workspace, row.manifest_id, draft, "", Sender(row.engine))
+    intents.relink(tx, [link.intent_id for link in links], row.id, submission_id)

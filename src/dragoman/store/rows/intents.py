@@ -289,6 +289,12 @@ def link(tx: Tx, generations: Mapping[str, int], submission_id: str) -> None:
         _all_of(len(ids), tx.touched(free.values(**carried)), "prepared")
 
 
+def relink(tx: Tx, intent_ids: Sequence[str], before: str, after: str) -> None:
+    """Note that another submission carries intents now that one carried which was refused."""
+    carried = (_INTENTS.c.id.in_(list(intent_ids)), _INTENTS.c.submission_id == before)
+    tx.touched(sa.update(_INTENTS).where(*carried).values(submission_id=after, updated_at=tx.now))
+
+
 def unknown_pairs(tx: Tx, manifest_id: str, pairs: Sequence[Met]) -> list[Met]:
     """Those of these pairs, each once, of which the manifest has no intent yet."""
     named = {key_hash(pair.document, pair.locale): pair for pair in reversed(pairs)}

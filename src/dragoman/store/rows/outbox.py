@@ -59,10 +59,8 @@ def add(
 
 
 def claim(tx: Tx, owner: str, limit: int, busy: Collection[str] = ()) -> list[Row]:
-    """Lease due rows, those of vanished holders first; none to a URL that begins as one of `busy` does."""
-    elsewhere = sa.and_(
-        sa.true(), *[~_OUTBOX.c.url.startswith(origin, autoescape=True) for origin in sorted(busy)]
-    )
+    """Lease due rows, those of vanished holders first; none to a `busy` place: a URL up to its path."""
+    elsewhere = sa.and_(sa.true(), *[~_is_at(place) for place in sorted(busy)])
     expired, due = _OUTBOX.c.lease_expires_at, _OUTBOX.c.next_attempt_at
     rows: list[Row] = []
     for ready, order in (
@@ -81,6 +79,11 @@ def claim(tx: Tx, owner: str, limit: int, busy: Collection[str] = ()) -> list[Ro
                 set_={"state": "delivering"},
             )
     return rows
+
+
+def _is_at(place: str) -> sa.ColumnElement[bool]:
+    url = _OUTBOX.c.url
+    return sa.or_(url == place, *[url.startswith(place + end, autoescape=True) for end in "/?#"])
 
 
 def hold(tx: Tx, outbox_id: str, fence: int) -> Row | None:

@@ -25,12 +25,14 @@ _SUBMISSIONS, _LINKS = tables.submissions, tables.submission_intents
 def insert(
     tx: Tx, workspace: str, manifest_id: str, draft: SubmissionDraft, owner: str, sender: Sender
 ) -> None:
-    """Persist a drafted submission, leased to its maker from creation on (fence 1), with its links."""
+    """Persist a drafted submission with its links, leased to its maker from creation on (fence 1); without
+    an `owner` it is due for whoever comes.
+    """
     row = {
         "id": draft.id,
         "workspace": workspace,
         "manifest_id": manifest_id,
-        "state": "submitting",
+        "state": "submitting" if owner else SUBMISSION.initial,
         "engine": sender.engine,
         "secret_mark": sender.mark,
         "fingerprint": draft.fingerprint,
@@ -38,9 +40,9 @@ def insert(
         "next_attempt_at": tx.now,
         "created_at": tx.now,
         "updated_at": tx.now,
-        "lease_owner": owner,
-        "lease_expires_at": tx.now + seconds(SUBMISSION_LEASE_SECONDS),
-        "fence": 1,
+        "lease_owner": owner or None,
+        "lease_expires_at": tx.now + seconds(SUBMISSION_LEASE_SECONDS) if owner else None,
+        "fence": 1 if owner else 0,
     }
     tx.insert(_SUBMISSIONS, [row])
     links = [

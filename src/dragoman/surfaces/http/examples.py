@@ -101,13 +101,12 @@ RESULT_PAGE: dict[str, Any] = {
 }
 CHOSEN: dict[str, Any] = {"intent_ids": [EXAMPLE_ID]}
 STEERED: dict[str, Any] = {"manifest_id": EXAMPLE_ID, "intents": 1, "status_url": _MANIFEST_URL}
-PAUSED: dict[str, Any] = {
+DECIDED: dict[str, Any] = {
     "manifest_id": EXAMPLE_ID,
     "changed": True,
-    "told": True,
+    "control": "told",
     "status_url": _MANIFEST_URL,
 }
-CANCELED: dict[str, Any] = {"manifest_id": EXAMPLE_ID, "changed": True, "status_url": _MANIFEST_URL}
 REVERTED: dict[str, Any] = {"manifest_id": EXAMPLE_ID, "executions": [EXAMPLE_ID]}
 EXECUTION_PAGE: dict[str, Any] = {
     "items": [{"id": EXAMPLE_ID, "action": "execute", "state": "SUCCEEDED", "steps": {"succeeded": 2}}],

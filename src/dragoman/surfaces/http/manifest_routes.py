@@ -24,14 +24,13 @@ from dragoman.store.acts import readiness
 from dragoman.surfaces.http import examples
 from dragoman.surfaces.http.contract import gives, refuses, takes, unchanged
 from dragoman.surfaces.http.shapes import (
-    Canceled,
     Chosen,
+    Decided,
     Estimate,
     FailurePage,
     ManifestAccepted,
     ManifestRequest,
     ManifestStatus,
-    Paused,
     ResultPage,
     Steered,
 )
@@ -173,7 +172,7 @@ async def retry_manifest(
     "/{manifest_id}/cancel",
     status_code=202,
     responses={
-        **gives(202, Canceled, "Nothing of it starts any more.", examples.CANCELED),
+        **gives(202, Decided, "Nothing of it starts any more.", examples.DECIDED),
         **refuses("not_owner"),
     },
 )
@@ -182,15 +181,15 @@ async def cancel_manifest(
 ) -> JSONResponse:
     """Cancel what is open. What was paid for is kept in memory. Only who asked for the manifest may."""
     await see_manifest(services, identity, manifest_id)
-    changed = await services.steering.cancel(workspace, manifest_id, identity.actor)
-    return JSONResponse(steered(workspace, manifest_id, changed=changed), 202)
+    outcome = await services.steering.cancel(workspace, manifest_id, identity.actor)
+    return JSONResponse(_decided(workspace, manifest_id, *outcome), 202)
 
 
 @router.post(
     "/{manifest_id}/pause",
     status_code=202,
     responses={
-        **gives(202, Paused, "No attempt of it starts any more.", examples.PAUSED),
+        **gives(202, Decided, "No attempt of it starts any more.", examples.DECIDED),
         **refuses("not_owner"),
     },
 )
@@ -200,13 +199,13 @@ async def pause_manifest(
     """Let it rest: walking, preparing, sending, translating, publishing. What has begun comes to its end."""
     await see_manifest(services, identity, manifest_id)
     outcome = await services.steering.pause(workspace, manifest_id, identity.actor)
-    return JSONResponse(steered(workspace, manifest_id, **outcome._asdict()), 202)
+    return JSONResponse(_decided(workspace, manifest_id, *outcome), 202)
 
 
 @router.post(
     "/{manifest_id}/resume",
     status_code=202,
-    responses={**gives(202, Paused, "It goes on where it stood.", examples.PAUSED), **refuses("not_owner")},
+    responses={**gives(202, Decided, "It goes on where it stood.", examples.DECIDED), **refuses("not_owner")},
 )
 async def resume_manifest(
     workspace: str, manifest_id: str, identity: Writer, services: TheServices
@@ -214,7 +213,7 @@ async def resume_manifest(
     """Let a paused manifest go on. Only who asked for the manifest may."""
     await see_manifest(services, identity, manifest_id)
     outcome = await services.steering.resume(workspace, manifest_id, identity.actor)
-    return JSONResponse(steered(workspace, manifest_id, **outcome._asdict()), 202)
+    return JSONResponse(_decided(workspace, manifest_id, *outcome), 202)
 
 
 @router.post(
@@ -304,6 +303,11 @@ def _paged(list_name: str, page: dict[str, Any]) -> dict[str, Any]:
 def steered(workspace: str, manifest_id: str, **outcome: object) -> dict[str, Any]:
     """The answer to an act on a manifest: what came of it, and where to look."""
     return {"manifest_id": manifest_id, **outcome, "status_url": _status_url(workspace, manifest_id)}
+
+
+def _decided(workspace: str, manifest_id: str, changed: bool, told: bool) -> dict[str, Any]:
+    """The answer to a decision: whether it changed anything, and whether the engine is known to know it."""
+    return steered(workspace, manifest_id, changed=changed, control="told" if told else "pending")
 
 
 def _status_url(workspace: str, manifest_id: str) -> str:

@@ -209,23 +209,15 @@ class Steered(_Answer):
     status_url: str
 
 
-class Paused(_Answer):
-    """It rests, or goes on. `changed` is false where it did so before, or has ended.
+class Decided(_Answer):
+    """It rests, goes on, or is canceled. `changed` is false where it was so before, or has ended.
 
-    Where `told` is false the engine has not been heard to know it yet, and is told again until it is.
+    Where `control` is `pending` the engine has not said yet that it knows, and is told until it does.
     """
 
     manifest_id: Uuid
     changed: bool
-    told: bool
-    status_url: str
-
-
-class Canceled(_Answer):
-    """Nothing of it starts any more. `changed` is false where it was canceled or had ended before."""
-
-    manifest_id: Uuid
-    changed: bool
+    control: Literal["told", "pending"]
     status_url: str
 
 
