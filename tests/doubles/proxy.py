@@ -117,8 +117,8 @@ class Proxy:
                 pair.muted.set()
                 pair.server.sendall(data)
                 pair.answered.wait(10)
+            rule.happened.set()  # first: whoever sees the cut may look at once
             pair.drop()
-            rule.happened.set()
             return
         pair.drop()
 

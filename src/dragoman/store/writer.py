@@ -201,6 +201,8 @@ class _Seat:
     """What one thread holds: a connection, the calls it is at, and one that could not share a transaction."""
 
     session: Session | None = None
+    losses: int = 0
+    """How many connections the crew had lost when this one was made."""
     batch: list[_Waiting] = field(default_factory=list)
     carried: _Waiting | None = None
     is_left: bool = False
@@ -229,6 +231,7 @@ class Crew:
         self._ordinary: deque[_Waiting] = deque()
         self._tokens: SimpleQueue[bool] = SimpleQueue()  # True: an act is in line; False: a thread is to end
         self._is_closed = False
+        self._losses = 0
         count = server.options.readers if reading else server.writers
         self._threads = [
             threading.Thread(target=self._work, name=f"{'read' if reading else 'write'}-{n}", daemon=True)
@@ -298,11 +301,12 @@ class Crew:
         try:
             session = self._connected(seat)
         except Exception as error:  # noqa: BLE001 - the caller is answered, whatever went wrong
+            self._lose(seat)
             self._refuse(first.call, error)
             return
         if self._reading:
             if not look(session, self._server.place, self._time.now(), self._chance, first.call):
-                self._drop(seat)
+                self._lose(seat)
             return
         transaction = Transaction(session, self._server.place, self._time.now, self._chance, self._tally)
         started = self._clock.monotonic()
@@ -315,7 +319,7 @@ class Crew:
 
         transaction.carry_out(first.call, more if self._server.groups else _nobody)
         if transaction.is_lost:
-            self._drop(seat)
+            self._lose(seat)
 
     def _join(self, seat: _Seat) -> Call | None:
         """The next act that waits already and may share the transaction."""
@@ -337,7 +341,14 @@ class Crew:
             return waiting.call
 
     def _connected(self, seat: _Seat) -> Session:
+        """The seat's connection; a new one where another's was lost since this one was made.
+
+        What cuts one has mostly cut all, and an act that met each of them dead would run out of tries.
+        """
+        if seat.losses != self._losses:
+            self._drop(seat)
         if seat.session is None:
+            seat.losses = self._losses
             seat.session = self._server.connect(self._reading)
         if self._server.has_clock and self._time.is_due:
             self._time.measure(seat.session.clock)
@@ -360,7 +371,13 @@ class Crew:
         except Exception as error:
             if seat.session.judge(error) is None:
                 raise
-            self._drop(seat)
+            self._lose(seat)
+
+    def _lose(self, seat: _Seat) -> None:
+        """This connection is of no use any more; those that are as old are tried by nobody."""
+        if seat.session is not None and seat.losses == self._losses:
+            self._losses += 1
+        self._drop(seat)
 
     def _drop(self, seat: _Seat) -> None:
         session, seat.session = seat.session, None

@@ -205,4 +205,4 @@ def test_a_step_that_always_fails_ends_the_run_with_its_name(
     desk.write("a.json", {"k": "Hello"})
     told = desk.translate("a.json", "--to", "fr")
     assert (told.code, told.error["code"]) == (1, "internal_error")
-    assert told.error["message"].startswith("planning: RuntimeError")
+    assert told.error["message"].startswith("plan: RuntimeError")
