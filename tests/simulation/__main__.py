@@ -22,6 +22,9 @@ from tests.simulation.settings import BATCHES, CALM, ONE_FILE, Setting, of_seed
 from tests.simulation.world import Outcome
 
 STORY_LINES_MAX = 120
+PROBLEMS_RETOLD_MAX = 5
+RETOLD_CHARACTERS_MAX = 600
+"""Of a problem's end: a traceback says there what went wrong."""
 FRESH_SEEDS = 10**9
 EXHAUSTIVE_SHARE = 0.5
 """Of a bounded time: so that fresh seeds have their turn on a slow machine, too."""
@@ -45,16 +48,21 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.seed is not None and asked.seeds == 1:
         return _replay(of_seed(asked.seed))
     every = not (asked.exhaustive or asked.mutants)
-    is_clean = True
+    wrong: list[Outcome] = []
+    free: list[str] = []
     if asked.exhaustive or every:
         share = EXHAUSTIVE_SHARE if every else 1.0
-        is_clean &= _pass("every point, commit and call", exhaustive(), until(share))
+        wrong += _pass("every point, commit and call", exhaustive(), until(share))
     if every:
         first = asked.seed or (time.time_ns() % FRESH_SEEDS if asked.fresh else 0)
-        is_clean &= _pass(f"seeds from {first}", seeds(first, asked.seeds), until(1.0))
+        wrong += _pass(f"seeds from {first}", seeds(first, asked.seeds), until(1.0))
     if asked.mutants or every:
-        is_clean &= _mutants()
-    return 0 if is_clean else 1
+        free += _mutants(whole=asked.mutants)
+    for outcome in wrong:
+        print("\n".join(_retold(outcome)))
+    for name in free:
+        print(f"no world has caught the mutant: {name}")
+    return 1 if wrong or free else 0
 
 
 def _asked(arguments: list[str] | None) -> argparse.Namespace:
@@ -77,35 +85,38 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _pass(name: str, settings: Iterable[Setting], goes_on: Callable[[], bool]) -> bool:
-    """Play all; stop at the first problem and tell its story."""
+def _pass(name: str, settings: Iterable[Setting], goes_on: Callable[[], bool]) -> list[Outcome]:
+    """Play all; stop at the first problem and tell its story. Gives the world that is wrong, if one is."""
     started, count = time.monotonic(), 0
     for outcome in hunted(settings, goes_on):
         count += 1
         if outcome.problems:
             print(f"{name}: world {count} is wrong")
             print("\n".join(_told(outcome)))
-            return False
+            return [outcome]
     seconds = time.monotonic() - started
     print(f"{name}: {count} worlds are right, {seconds:.0f} s")
-    return True
+    return []
 
 
-def _mutants() -> bool:
-    """Plant each mutant; one that no world catches is a hole in the checks."""
-    is_clean = True
+def _mutants(whole: bool) -> list[str]:
+    """Plant each mutant, and tell in which world it was caught, `whole` or in a line. Gives those that none
+    catches: each is a hole in the checks.
+    """
+    free = []
     for name in mutants.ALL:
         started = time.monotonic()
         found = caught(name)
         seconds = time.monotonic() - started
         if found is None:
-            is_clean = False
+            free.append(name)
             print(f"mutant, {name}: NOT CAUGHT, {seconds:.0f} s")
-        else:
-            worlds, outcome = found
-            print(f"mutant, {name}: caught in world {worlds}, {seconds:.1f} s")
+            continue
+        worlds, outcome = found
+        print(f"mutant, {name}: caught in world {worlds}, {seconds:.1f} s")
+        if whole:
             print(f"    {outcome.setting}\n    {outcome.problems[0].splitlines()[0][:300]}")
-    return is_clean
+    return free
 
 
 def _replay(setting: Setting) -> int:
@@ -122,18 +133,28 @@ def _told(outcome: Outcome, whole: bool = False) -> Iterator[str]:
         yield f"    … {len(outcome.story) - len(lines)} lines before"
     yield from (f"    {line}" for line in lines)
     yield from (f"  ! {problem}" for problem in outcome.problems)
-    if not outcome.problems:
-        yield "  everything is as it shall be"
-    elif outcome.setting.is_shuffled:
-        yield f"  again: python -m tests.simulation --seeds 1 --seed {outcome.setting.seed}"
-    else:
-        [((place, number), kind)] = outcome.setting.plan.faults.items() or [(("point", 0), "kill")]
-        more = " --pair" if outcome.setting.processes > 1 else ""
-        batched = outcome.setting.batched
-        more += " --one-file" if outcome.setting.shelf == ONE_FILE.shelf and not batched else ""
-        more += " --batches" if batched else ""
-        more += " --cancel" if "cancel" in outcome.setting.people else ""
-        yield f"  again: python -m tests.simulation --strike '{place}:{number}:{kind}'{more}"
+    yield _again(outcome.setting) if outcome.problems else "  everything is as it shall be"
+
+
+def _retold(outcome: Outcome) -> Iterator[str]:
+    """A wrong world once more, short: a journal may keep no more than its last lines."""
+    yield f"wrong: {outcome.setting}"
+    for problem in outcome.problems[:PROBLEMS_RETOLD_MAX]:
+        head, _, rest = problem.partition("\n")
+        yield "\n".join(filter(None, (f"  ! {head}", rest[-RETOLD_CHARACTERS_MAX:])))
+    yield _again(outcome.setting)
+
+
+def _again(setting: Setting) -> str:
+    """The command that plays this world once more."""
+    if setting.is_shuffled:
+        return f"  again: python -m tests.simulation --seeds 1 --seed {setting.seed}"
+    [((place, number), kind)] = setting.plan.faults.items() or [(("point", 0), "kill")]
+    more = " --pair" if setting.processes > 1 else ""
+    more += " --one-file" if setting.shelf == ONE_FILE.shelf and not setting.batched else ""
+    more += " --batches" if setting.batched else ""
+    more += " --cancel" if "cancel" in setting.people else ""
+    return f"  again: python -m tests.simulation --strike '{place}:{number}:{kind}'{more}"
 
 
 if __name__ == "__main__":

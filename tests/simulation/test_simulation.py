@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.simulation import mutants
+from tests.simulation.__main__ import main
 from tests.simulation.faults import one
 from tests.simulation.hunt import calm, caught, judged, play
 from tests.simulation.settings import CALM, CANARY, ONE_FILE, SCOPE, Setting, of_seed
@@ -61,3 +62,14 @@ def test_the_same_seed_tells_the_same_story() -> None:
 def test_a_planted_mutant_is_caught(mutant: str) -> None:
     found = caught(mutant)
     assert found is not None, f"no world has caught {mutant}"
+
+
+def test_a_wrong_world_is_told_once_more_at_the_very_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """What comes after it would push its cause out of a journal that keeps last lines alone."""
+    calm()
+    with mutants.ALL["a recount before the move"].plant():
+        assert main(["--exhaustive"]) == 1
+    *_, setting, problem, again = capsys.readouterr().out.splitlines()
+    assert setting.startswith("wrong: seed 0: usual documents")
+    assert "a recount says" in problem
+    assert again == "  again: python -m tests.simulation --strike 'point:1:kill'"
