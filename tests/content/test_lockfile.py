@@ -15,10 +15,12 @@ from dragoman.content.selection import text_hash
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import key_hash
 from dragoman.model.documents import Document, Role
+from dragoman.model.intents import Origin
 
 A, B = "a" * 64, "b" * 64
 names = st.text(min_size=1, max_size=20)
-lines = st.builds(Line, st.sampled_from([A, B]), st.sampled_from(["", "*", "3f"]))
+marks = st.sampled_from([("", ""), ("*", ""), ("3f", ""), ("3f", "1"), ("*", "*")])
+lines = st.builds(lambda digest, marks: Line(digest, *marks), st.sampled_from([A, B]), marks)
 
 
 @given(st.dictionaries(st.tuples(names, st.sampled_from(["fr", "zh-Hant"])), lines, max_size=6))
@@ -61,18 +63,35 @@ def opened(role: Role, **texts: str) -> Document:
     return documents.open_document(form, "a.json", json.dumps(texts).encode(), role, "en")
 
 
-def units(ours: str, **pairs: tuple[str, str]) -> dict[str, LockedUnit]:
-    return {
-        key_hash(key): LockedUnit(text_hash(source), text_hash(target), key in ours)
-        for key, (source, target) in pairs.items()
-    }
+def units(ours: str, person: str = "", **pairs: tuple[str, str]) -> dict[str, LockedUnit]:
+    made = {}
+    for key, (source, target) in pairs.items():
+        origin: Origin = "ours" if key in ours else "person" if key in person else "imported"
+        written = "" if origin == "person" else text_hash(target)
+        made[key_hash(key)] = LockedUnit(text_hash(source), written, origin)
+    return made
 
 
-@pytest.mark.parametrize("ours", ["ab", "a", "b", ""])
-def test_a_line_fits_the_files_that_it_was_made_of_and_says_whose_each_text_is(ours: str) -> None:
-    made = units(ours, a=("Hello", "Salut"), b=("Bye", "Adieu"))
+@pytest.mark.parametrize(
+    ("ours", "person"), [("ab", ""), ("a", ""), ("b", ""), ("", ""), ("a", "b"), ("", "b"), ("", "ab")]
+)
+def test_a_line_fits_the_files_that_it_was_made_of_and_says_whose_each_text_is(
+    ours: str, person: str
+) -> None:
+    made = units(ours, person, a=("Hello", "Salut"), b=("Bye", "Adieu"))
     source, target = opened("source", a="Hello", b="Bye"), opened("target", a="Salut", b="Adieu")
     assert lockfile.matching([Line(B, ""), lockfile.line_of(made)], source, target, False) == made
+
+
+def test_what_a_person_changes_again_leaves_its_line_as_it_is() -> None:
+    """As long as the source is the same and a text stands there."""
+    line = lockfile.line_of(units("a", "b", a=("Hello", "Salut"), b=("Bye", "Adieu")))
+    source = opened("source", a="Hello", b="Bye")
+    assert lockfile.matching([line], source, opened("target", a="Salut", b="Ciao"), False) is not None
+    assert lockfile.matching([line], source, opened("target", a="Ciao", b="Ciao"), False) is None
+    assert lockfile.matching([line], source, opened("target", a="Salut"), False) is None
+    moved = opened("source", a="Hello", b="Bye, you")
+    assert lockfile.matching([line], moved, opened("target", a="Salut", b="Ciao"), False) is None
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def _shared(outcome: Outcome, calm: Outcome, name: str) -> Iterator[str]:
     if beside != beside_in_calm:
         yield f"{name} has changed beside its translations"
     for locale in LOCALES:
-        by_hand = "word" in outcome.setting.people and locale == SPOKEN_FOR
+        by_hand = {"word", "correct"} & set(outcome.setting.people) and locale == SPOKEN_FOR
         theirs = {SHARED[name].key: THEIRS} if by_hand else {}
         states = outcome.states.get(f"{name} {locale}", ())
         if not _may_hold(outcome.setting, locale, states, said[locale], {**wanted[locale], **theirs}, theirs):

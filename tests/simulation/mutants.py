@@ -30,7 +30,7 @@ from dragoman.model.scopes import System
 from dragoman.model.walks import Place, Walk
 from dragoman.store import leases
 from dragoman.store.acts import calling, settling
-from dragoman.store.rows import approvals, budgets, effects, executions, intents, jobs, shards
+from dragoman.store.rows import approvals, budgets, effects, entries, executions, intents, jobs, shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 from tests.simulation import mutants_of_money as of_money
@@ -263,6 +263,11 @@ def older_steps_kept_as_newest() -> AbstractContextManager[object]:
     return mock.patch.object(executions, "_supersede", return_value=None)
 
 
+def persons_called_ours() -> AbstractContextManager[object]:
+    """What a person made of a text of ours is seen, and not said."""
+    return mock.patch.object(entries, "relabel", return_value=None)
+
+
 def counted_before_its_step_moved() -> AbstractContextManager[object]:
     """An execution ends with the counts that it had when it began."""
     begun: dict[str, Mapping[str, int]] = {}
@@ -324,6 +329,9 @@ ALL: Mapping[str, Mutant] = {
         older_steps_kept_as_newest, world=replace(CALM, people=("revert",))
     ),
     "counts from before the steps": Mutant(counted_before_its_step_moved),
+    "a person's text still called ours": Mutant(
+        persons_called_ours, world=replace(ONE_FILE, people=("correct",))
+    ),
     "a person's text taken back": Mutant(
         taken_back_with_theirs, world=replace(ONE_FILE, people=("apart", "word", "revert"))
     ),

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from dragoman.flow.site.admission import Caller
 from dragoman.flow.site.steering import Steered
+from dragoman.kernel.identity import key_hash
 from dragoman.model.scopes import Workspace
 from dragoman.model.walks import Walk
 from dragoman.store.acts import compensating
@@ -91,6 +92,7 @@ class People:
             "retry": self._retry,
             "part": self._take_part_back,
             "again": self._again,
+            "correct": self._correct,
             "edit": self._catch_up,
             "revert": self._revert,
         }
@@ -265,11 +267,27 @@ class People:
     async def _say(self) -> None:
         """Somebody writes a text into each shared file, whoever else writes in it."""
         await self._wait(4.0)
-        for name in SHARED.keys() & SHELVES[self._scene.setting.shelf].keys():
+        self._write_words()
+
+    def _write_words(self) -> list[str]:
+        """Write the text; the files in which it stands now."""
+        written = sorted(SHARED.keys() & SHELVES[self._scene.setting.shelf].keys())
+        for name in written:
             file = self._scene.folder / name
             said = SHARED[name].write(file.read_bytes(), SPOKEN_FOR, SHARED[name].key, THEIRS)
             file.write_bytes(said)
             self._scene.note(f"somebody writes a text of {name} in {SPOKEN_FOR}")
+        return written
+
+    async def _correct(self) -> None:
+        """What somebody makes of a text in place is on record as theirs, once anybody has looked."""
+        written = self._write_words()
+        await self._ask("r-5", "all")
+        await self._scene.settled()
+        whose = "SELECT origin FROM entries WHERE document = ? AND locale = ? AND key_hash = ?"
+        for name in written:
+            origin = self._scene.database.one(whose, name, SPOKEN_FOR, key_hash(SHARED[name].key))
+            self._demand(origin != "ours", f"a person's text of {name} is called ours")
 
     def _write(self, name: str) -> None:
         target = self._scene.folder / name

@@ -15,6 +15,7 @@ Deed = Literal[
     "apart",  # each locale is asked for by a manifest of its own
     "part",  # one of the two is taken back
     "word",  # somebody writes one text of each shared file by hand
+    "correct",  # the same, once all is in place; and all is asked for anew
     "rest",  # the manifest rests for a while, and goes on
     "allow",  # the workspace's month is nearly used up, and somebody buys more
 ]  # fmt: skip
@@ -163,6 +164,8 @@ def of_seed(seed: int) -> Setting:
     has_formats = random.Random(f"shelf of {seed}").random() < _FORMATS_SHARE
     if has_formats:
         people = dice.choice(_PEOPLE_OF_FORMATS)
+        if not {"part", "revert", "cancel", "edit"} & set(people) and seed % 3 == 0:
+            people = (*people, "correct")
     setting = Setting(
         seed=seed,
         shelf="formats" if has_formats else "usual",

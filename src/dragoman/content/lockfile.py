@@ -1,7 +1,8 @@
 """`dragoman.lock`: what each translation was made from, one line a document and locale; pure.
 
-A line is `document <TAB> locale <TAB> digest`, and a fourth column where texts stand that are not ours. The
-digest covers the document's units: key, source text, and text at the target, each as a hash. Lines are
+A line is `document <TAB> locale <TAB> digest`, a fourth column where texts stand that are not ours, and a
+fifth where a person changed some of ours. The digest covers the document's units: key, source text, and text
+at the target, each as a hash, but for what a person changed: that text is theirs to change again. Lines are
 sorted, so that two branches that translate different documents change different places. A line that a merge
 left twice is no harm: whichever fits the files is true. It holds no text.
 """
@@ -16,13 +17,15 @@ from dragoman.content.selection import text_hash
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import key_hash
 from dragoman.model.documents import Block, Document, Text
+from dragoman.model.intents import Origin
 
 NAME = "dragoman.lock"
 _HEAD = (
     "# What each translation was made from. Written by dragoman; in a merge conflict either side will do.\n"
 )
 _CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?: |$)")
-_LINE = re.compile(r"([^\t]+)\t([A-Za-z0-9-]+)\t([0-9a-f]{64})(?:\t(\*|[0-9a-f]+))?")
+_MARKS = r"\t(\*|[0-9a-f]+)"
+_LINE = re.compile(rf"([^\t]+)\t([A-Za-z0-9-]+)\t([0-9a-f]{{64}})(?:{_MARKS}(?:{_MARKS})?)?")
 _ODD = re.compile(r"[%#\x00-\x1f\x7f\x85\u2028\u2029]")
 _ALL = "*"
 
@@ -31,18 +34,23 @@ Pair = tuple[str, str]
 
 
 class LockedUnit(NamedTuple):
-    """One field of a translation. `is_ours`: what stands there is what we wrote, and no text met there."""
+    """One field of a translation. `written_hash` is of what stands there; a person's text has none."""
 
     source_hash: str
     written_hash: str
-    is_ours: bool
+    origin: Origin
 
 
 class Line(NamedTuple):
-    """What is locked of one pair. `theirs` has a bit for each unit in the order of keys, as hexadecimal."""
+    """What is locked of one pair.
+
+    `theirs` has a bit for each unit in the order of keys, as hexadecimal, set where the text is not ours;
+    `edited` likewise, set where it is not ours because a person changed it.
+    """
 
     digest: str
-    theirs: str
+    theirs: str = ""
+    edited: str = ""
 
 
 def read(text: str) -> dict[Pair, tuple[Line, ...]]:
@@ -58,7 +66,7 @@ def read(text: str) -> dict[Pair, tuple[Line, ...]]:
         if match is None:
             raise CallerError(f"{NAME}:{number} is no line of ours", place=f"{NAME}:{number}")
         pair = (_unspelled(match[1]), match[2])
-        found[pair] = (*found.get(pair, ()), Line(match[3], match[4] or ""))
+        found[pair] = (*found.get(pair, ()), Line(match[3], match[4] or "", match[5] or ""))
     return found
 
 
@@ -75,8 +83,9 @@ def printed(lines: Mapping[Pair, Iterable[Line]]) -> str:
 def line_of(units: Mapping[str, LockedUnit]) -> Line:
     """The line of a pair from its units, by the hash of their key."""
     order = sorted(units)
-    theirs = "".join("0" if units[key].is_ours else "1" for key in order)
-    return Line(_digest(units), _bits(theirs))
+    theirs = "".join("0" if units[key].origin == "ours" else "1" for key in order)
+    edited = "".join("1" if units[key].origin == "person" else "0" for key in order)
+    return Line(_digest(units), _bits(theirs), _bits(edited))
 
 
 def matching(
@@ -96,18 +105,27 @@ def wanted_keys(source: Document) -> frozenset[str]:
 
 
 def _standing(line: Line, source: Document, target: Document, whole: bool) -> dict[str, LockedUnit]:
-    """The units as the files have them. Of a whole document no text that was met there is on record."""
+    """The units as the files have them.
+
+    On record is no text that a person changed, and of a whole document none that was met there.
+    """
     there = {block.key: block.value for block in target.blocks}
     pairs = {
         key_hash(block.key): (text_hash(block.value), text_hash(there[block.key]))
         for block in source.blocks
         if _is_wanted(block) and _has_text(there.get(block.key, ""))
     }
-    theirs = _marks(line.theirs, len(pairs))
-    return {
-        key: LockedUnit(source_hash, "" if whole and mark == "1" else written, mark == "0")
-        for (key, (source_hash, written)), mark in zip(sorted(pairs.items()), theirs, strict=True)
-    }
+    marks = zip(_marks(line.theirs, len(pairs)), _marks(line.edited, len(pairs)), strict=True)
+    units: dict[str, LockedUnit] = {}
+    for key, (is_theirs, is_edited) in zip(sorted(pairs), marks, strict=True):
+        source_hash, written = pairs[key]
+        if is_edited == "1":
+            units[key] = LockedUnit(source_hash, "", "person")
+        elif is_theirs == "1":
+            units[key] = LockedUnit(source_hash, "" if whole else written, "imported")
+        else:
+            units[key] = LockedUnit(source_hash, written, "ours")
+    return units
 
 
 def _digest(units: Mapping[str, LockedUnit]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from dragoman.content import documents
-from dragoman.content.selection import standing_hashes, text_hash
+from dragoman.content.selection import standing_hashes, text_hash, was_written
 from dragoman.kernel.identity import key_hash
 from dragoman.kernel.limits import LOST_KEYS_MAX
 from dragoman.model.contracts import Format
@@ -59,7 +59,7 @@ def units_of(
 def _is_placed(unit: Unit, record: Record | None, manifest_id: str) -> bool:
     return (
         record is not None
-        and record.origin == "ours"
+        and was_written(record)
         and record.manifest_id == manifest_id
         and record.source_hash == unit.source_hash
     )
@@ -99,7 +99,7 @@ def fitting(whole: bool, source: Document, planned: PlannedStep, results: Sequen
 
 def theirs(
     whole: bool,
-    target: Document | None,
+    target: Document,
     planned: PlannedStep,
     records: Mapping[str, Record],
     before: Written | None,
@@ -109,8 +109,6 @@ def theirs(
 
     With `force` an older change of a person's is overwritten, one made since the plan is not.
     """
-    if target is None:
-        return 0
     tried = {unit.key_hash: unit.written_hash for unit in before.units} if before else {}
     if whole:
         return _theirs_of_whole(target, planned, records, set(tried.values()), force)
@@ -126,11 +124,11 @@ def _is_theirs(
 ) -> bool:
     if now is None or now in (unit.write_hash, tried.get(unit.key_hash)):
         return False
-    if record is not None and record.origin == "ours" and record.written_hash == now:
+    if record is not None and was_written(record) and record.written_hash == now:
         return False
     if force or now != unit.expected_hash:
         return now != unit.expected_hash
-    return record is None or record.origin == "ours" or record.source_hash == unit.source_hash
+    return record is None or was_written(record) or record.source_hash == unit.source_hash
 
 
 def _theirs_of_whole(
@@ -142,7 +140,7 @@ def _theirs_of_whole(
 ) -> int:
     """The texts of a whole file that are nobody's of ours, where they are any; else those that are gone."""
     standing = set(_standing(target).values())
-    ours = {record.written_hash for record in records.values() if record.origin == "ours"} - {_EMPTY}
+    ours = {record.written_hash for record in records.values() if was_written(record)} - {_EMPTY}
     tried = set(tried) - {_EMPTY}
     wanted = {unit.write_hash for unit in planned.units} - {_EMPTY}
     if standing in (ours, tried, wanted):

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Mode = Literal["missing", "changed", "all", "force"]
+Origin = Literal["ours", "person", "imported"]
+"""Whose a target text is: what we wrote, what a person made of it since, or what stood there before us."""
 MODES: tuple[Mode, ...] = ("missing", "changed", "all", "force")
 
 
@@ -99,6 +101,19 @@ class Preparation:
     fields: int = 0
     retry_after_seconds: float | None = None
     seen: tuple[SeenText, ...] = ()
+    relabeled: tuple[Relabel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relabel:
+    """An entry that is another's than is on record, for as long as we have written nothing else there.
+
+    `written_hash` is what is on record of what we wrote.
+    """
+
+    key_hash: str
+    written_hash: str
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)

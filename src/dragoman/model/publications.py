@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 
 from dragoman.kernel import limits
 from dragoman.model.documents import Text
+from dragoman.model.intents import Relabel
 
 DirectionName = Literal["forward", "backward"]
 
@@ -199,6 +200,7 @@ class Ending:
     left: int = 0
     code: str = ""
     message: str = ""
+    relabeled: tuple[Relabel, ...] = ()
 
 
 class Direction(Protocol):

@@ -241,7 +241,9 @@ def _texts(metadata: sa.MetaData) -> dict[str, sa.Table]:
             required("document", Word(DOCUMENT_REF_CHARS_MAX)),
             required("source_hash", Hash),  # of the source when it was last translated
             required("written_hash", Hash),  # of what we wrote, or of what stood there when first seen
-            required("origin", Word(16)),  # ours | person | imported
+            required(
+                "origin", Word(16)
+            ),  # ours | person | imported; a person's: what we wrote is no more there
             word("basis", 64),  # that of the result that we wrote
             optional("manifest_id", Id),
             required("updated_at", Instant),

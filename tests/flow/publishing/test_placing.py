@@ -11,7 +11,7 @@ import pytest
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import key_hash
 from dragoman.model.publications import Pace
-from tests.flow.publishing.press import Killed, press
+from tests.flow.publishing.press import Killed, Press, press
 
 PROSE = "# Hello\n\nA first paragraph.\n\nA second one.\n"
 
@@ -44,8 +44,56 @@ def test_what_a_person_changed_is_left_alone_and_listed_and_the_others_go_on(
                 ("b.json", "target_conflict"),
             ]
             assert (await here.block(first))["state"] == "in_place"
+            assert await whose(here) == {"a.json": ["person"], "b.json": ["person"], "c.json": ["ours"]}
+            for mode, origin in (("all", "person"), ("force", "ours")):
+                third = await here.manifest(mode=mode)
+                await here.publish(third, await here.settle(third, "a.json"))
+                assert (await whose(here))["a.json"] == [origin]
+                assert (here.texts("fr/a.json") == {"hello": "«fr» Hello again a"}) == (mode == "force")
 
     asyncio.run(play())
+
+
+def test_a_text_on_record_as_a_persons_is_left_alone_whatever_became_of_its_source(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Also by the manifest that had put it in place, when it is asked to once more, and of a whole file."""
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            here.put_catalogue("a.json", hello="Hello", bye="Bye")
+            here.put("b.md", PROSE)
+            first = await here.manifest()
+            intents = [await here.settle(first, name) for name in ("a.json", "b.md")]
+            await here.publish(first, *intents)
+            edited = (here.root / "fr/b.md").read_text().replace("A second", "Ma seconde")
+            here.put("fr/b.md", edited)
+            here.put_catalogue("fr/a.json", hello="Salut", bye="«fr» Bye")
+            for again in range(2):
+                here.put_catalogue("a.json", hello=f"Hello {again}", bye="Bye")
+                here.put("b.md", PROSE.replace("first", f"first {again}"))
+                later = await here.manifest()
+                await here.publish(later, *[await here.settle(later, name) for name in ("a.json", "b.md")])
+                assert await whose(here) == {"a.json": ["ours", "person"], "b.md": ["ours", "ours", "person"]}
+            await here.publish(first, *intents)
+            assert here.texts("fr/a.json")["hello"] == "Salut"
+            assert (here.root / "fr/b.md").read_text() == edited
+            here.put_catalogue("fr/a.json", hello="«fr» Hello", bye="«fr» Bye")
+            here.put_catalogue("a.json", hello="Hello once more", bye="Bye")
+            last = await here.manifest()
+            await here.publish(last, await here.settle(last, "a.json"))
+            assert here.texts("fr/a.json")["hello"] == "«fr» Hello once more", "ours was put back before"
+            assert (await whose(here))["a.json"] == ["ours", "ours"]
+
+    asyncio.run(play())
+
+
+async def whose(here: Press) -> dict[str, list[str]]:
+    """Document → the origins of its texts."""
+    found: dict[str, list[str]] = {}
+    for row in await here.rows("entries"):
+        found.setdefault(row.document, []).append(row.origin)
+    return {document: sorted(origins) for document, origins in found.items()}
 
 
 def test_force_overwrites_an_older_change_of_a_persons_and_not_one_made_since_the_plan(

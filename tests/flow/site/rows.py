@@ -48,6 +48,13 @@ def manifest_row(tx: Tx, manifest_id: str) -> Row:
     return row
 
 
+def envelope_of(tx: Tx, manifest_id: str) -> str | None:
+    """What the one intent of a manifest is prepared with."""
+    table = tables.intents
+    found: str | None = tx.scalar(sa.select(table.c.prepared).where(table.c.manifest_id == manifest_id))
+    return found
+
+
 def states_of(tx: Tx, manifest_id: str) -> dict[tuple[str, str], tuple[str, str]]:
     """State and code of every pair of a manifest."""
     table = tables.intents

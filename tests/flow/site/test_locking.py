@@ -21,10 +21,11 @@ HERE = Workspace("default")
 
 
 def line(document: str) -> Line:
-    """As it was written where both texts stand as they do here; the second one is a person's."""
+    """As it was written where all texts stand as they do here: the second was met, the third edited."""
     units = {
-        key_hash("t"): LockedUnit(text_hash(f"Text of {document}"), text_hash("Texte"), True),
-        key_hash("u"): LockedUnit(text_hash("More"), text_hash("Plus"), False),
+        key_hash("t"): LockedUnit(text_hash(f"Text of {document}"), text_hash("Texte"), "ours"),
+        key_hash("u"): LockedUnit(text_hash("More"), text_hash("Plus"), "imported"),
+        key_hash("v"): LockedUnit(text_hash("Most"), "", "person"),
     }
     return lockfile.line_of(units)
 
@@ -39,12 +40,12 @@ def test_what_files_prove_is_on_record_once_and_goes_out_as_it_came_in(database_
     """Of more pairs than one step takes, by two processes at once, but for a pair that is known already."""
 
     async def play() -> None:
-        sources = {document: catalogue(t=f"Text of {document}", u="More") for document, _ in PAIRS}
+        sources = {document: catalogue(t=f"Text of {document}", u="More", v="Most") for document, _ in PAIRS}
         async with stage(database_url, sources) as site:
             for pair in PAIRS:
-                site.source.targets[pair] = catalogue(t="Texte", u="Plus")
+                site.source.targets[pair] = catalogue(t="Texte", u="Plus", v=f"Une personne, {pair[0]}")
             edited, known = PAIRS[7], PAIRS[8]
-            site.source.targets[edited] = catalogue(t="Une personne", u="Plus")
+            site.source.targets[edited] = catalogue(t="Une personne", u="Plus", v="Une autre")
             other = {known: [adopting.Adopted(key_hash("t"), "s" * 64, "w" * 64, "imported")]}
             assert await site.database.run(adopting.adopt_entries, HERE, "docs", "{}", other) == 1
             lines = {pair: (line(pair[0]),) for pair in PAIRS}
@@ -55,7 +56,8 @@ def test_what_files_prove_is_on_record_once_and_goes_out_as_it_came_in(database_
             found = await on_record(site)
             assert edited not in found
             assert found.pop(known) == {key_hash("t"): "imported"}
-            assert list(found.values()) == [{key_hash("t"): "ours", key_hash("u"): "imported"}] * 118
+            origins = {key_hash("t"): "ours", key_hash("u"): "imported", key_hash("v"): "person"}
+            assert list(found.values()) == [origins] * 118
             told = await locking.export(*fill[:4], lines)
             del lines[edited], lines[known], told[known]
             assert told == lines

@@ -72,6 +72,45 @@ def test_an_edited_target_is_protected_in_a_fresh_clone(
         assert clone.read("fr/a.json") == edited
 
 
+def test_a_text_that_was_seen_to_be_a_persons_is_a_persons_in_every_clone(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its line still fits, the texts beside it are ours, and it outlives a change of its source, and another
+    of its own.
+    """
+    desk.configure(LOCKED)
+    desk.write("en/a.json", {"hello": "Hello", "bye": "Bye"})
+    desk.write("en/b.md", "# Title\n\nWords here.\n")
+    assert desk.translate().code == 0
+    before = desk.texts("fr/a.json")
+    desk.write("fr/a.json", {**before, "bye": "Ciao, dit une personne"})
+    desk.write("fr/b.md", desk.read("fr/b.md").replace("#", "# Une personne:"))
+    prose = desk.read("fr/b.md")
+    assert desk.run("up", "--frozen").code == 3
+    assert desk.translate().code == 0
+    assert [len(line.split("\t")) for line in desk.read("dragoman.lock").splitlines()[1:]] == [5, 5]
+    assert desk.run("up", "--frozen").code == 0
+    edited = {**before, "bye": "Ciao, dit une autre personne"}
+    desk.write("fr/a.json", edited)
+    assert desk.run("up", "--frozen").code == 0
+
+    clone = cloned(desk, tmp_path / "clone", f"sqlite:///{tmp_path / 'clone.sqlite'}", monkeypatch)
+    assert clone.translate().code == 0
+    found = {(row.document, row.origin) for row in clone.rows("entries", "document", "origin")}
+    assert found == {(f"en/{name}", origin) for name in ("a.json", "b.md") for origin in ("ours", "person")}
+    assert clone.read("dragoman.lock") == desk.read("dragoman.lock")
+    clone.write("en/a.json", {"hello": "Hello, you", "bye": "Bye, you"})
+    clone.write("en/b.md", "# Title\n\nOther words here.\n")
+    for mode in ("missing", "changed", "all"):
+        assert clone.translate("--mode", mode).code == 0
+        assert clone.texts("fr/a.json")["bye"] == edited["bye"]
+        assert clone.read("fr/b.md") == prose
+    assert clone.texts("fr/a.json")["hello"] != before["hello"]
+    assert clone.translate("--force").code == 0
+    assert clone.texts("fr/a.json")["bye"] != edited["bye"]
+    assert {row.origin for row in clone.rows("entries", "origin")} == {"ours"}
+
+
 def test_frozen_names_what_is_stale_and_opens_no_database(desk: Desk) -> None:
     """Exit code 3, as text and as JSON; 0 once everything is as locked; 1 without a lock."""
     desk.configure(LOCKED)

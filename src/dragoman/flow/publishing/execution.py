@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-from dragoman.content import documents, placing
+from dragoman.content import documents, placing, selection
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import DragomanError, LeaseLost, SourceError
 from dragoman.kernel.identity import sha256
@@ -298,9 +298,10 @@ class Placing:
         if not fit.translations:
             return Ending("succeed", left=fit.left)
         force = command.settings.get("mode") == "force"
-        before = snapshot.written if snapshot else None
-        if count := placing.theirs(form.whole, target, planned, material.records, before, force):
-            return Ending("conflict", fit.left, "target_conflict", _changed(planned.target, count))
+        before, known = snapshot.written if snapshot else None, material.records
+        if target and (count := placing.theirs(form.whole, target, planned, known, before, force)):
+            relabeled = selection.relabeled(form.whole, target, known)
+            return Ending("conflict", fit.left, "target_conflict", _changed(planned.target, count), relabeled)
         rendered = documents.render(form, target, original, fit.translations, planned.locale)
         explain = bool(command.settings.get("explain_edits"))
         written = placing.written(form, planned, rendered, fit, explain)

@@ -2,7 +2,7 @@
 record goes out as lines.
 
 A line counts only where source and translation are both as it says. So a fresh clone pays for nothing that
-was translated before, and a text that a person changed since is nobody's of ours, and stays.
+was translated before, and what a person changed stays a person's.
 """
 
 from __future__ import annotations
@@ -91,10 +91,7 @@ class Locking:
         for pair in pairs:
             units = shelf.matching(pair, lines[pair])
             if isinstance(units, dict):
-                found[pair] = [
-                    adopting.Adopted(key, *unit[:2], "ours" if unit.is_ours else "imported")
-                    for key, unit in units.items()
-                ]
+                found[pair] = [adopting.Adopted(key, *unit) for key, unit in units.items()]
         return found
 
     def _lines(
@@ -104,11 +101,7 @@ class Locking:
         made: dict[Pair, Sequence[Line]] = {}
         for pair in pairs:
             keys = shelf.keys(pair[0]) if pair in known else frozenset()
-            units = {
-                key: LockedUnit(row.source_hash, row.written_hash, row.origin == "ours")
-                for key, row in known.get(pair, {}).items()
-                if key in keys
-            }
+            units = {key: _locked(row) for key, row in known.get(pair, {}).items() if key in keys}
             if units:
                 made[pair] = (lockfile.line_of(units),)
         return made
@@ -191,6 +184,11 @@ class _Shelf:
             return form, documents.open_document(form, document, data, "source", self._locale)
         except DragomanError as error:
             return error
+
+
+def _locked(row: Any) -> LockedUnit:
+    """An entry as a line has it. What a person made of a text is on record nowhere."""
+    return LockedUnit(row.source_hash, "" if row.origin == "person" else row.written_hash, row.origin)
 
 
 def _pages(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:

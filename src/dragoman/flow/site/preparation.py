@@ -207,7 +207,7 @@ def _prepare(
         chosen = selection.select(mode, form.whole, source, target, known, basis_of)
         if not chosen.blocks:
             outcome = "all_protected" if chosen.protected else "nothing_to_do"
-            return Preparation(intent, outcome, seen=chosen.seen)  # type: ignore[arg-type]
+            return Preparation(intent, outcome, seen=chosen.seen, relabeled=chosen.relabeled)  # type: ignore[arg-type]
         for block in chosen.blocks:
             _refuse_unfit(block, chars_max)
         rule = reader.rule(form, intent.document)
@@ -246,6 +246,7 @@ def _envelope(
         selection_fingerprint=rule,
         fields=len(fields),
         seen=chosen.seen,
+        relabeled=chosen.relabeled,
     )
 
 

@@ -182,6 +182,7 @@ def start_step(tx: Tx, command: Command, start: Start) -> Outgoing | Verdict:
 def _start(tx: Tx, command: Command, held: Row, start: Start) -> Outgoing | Verdict:
     step, order = start.step, start.order
     if isinstance(order, Ending):
+        entries.relabel(tx, _place(command, step), order.relabeled)
         return _end_unasked(tx, held, step, order)
     halted = _halted(tx, command, held, step)
     if halted is not None:
@@ -340,7 +341,7 @@ def _succeed(tx: Tx, held: Row, command: Command, step: Step, order: Order, rece
     """A step is in place: its receipt, and what is on record of its units from now on."""
     written = order.written
     applied = bool(receipt.get("applied", True))
-    place = entries.Place(command.workspace, command.project_id, step.planned.document, step.planned.locale)
+    place = _place(command, step)
     if not applied:
         snapshots.forget(tx, step.key)
     elif command.direction == "forward":
@@ -366,6 +367,10 @@ def _succeed(tx: Tx, held: Row, command: Command, step: Step, order: Order, rece
         error_code=None,
         error_message=None,
     )
+
+
+def _place(command: Command, step: Step) -> entries.Place:
+    return entries.Place(command.workspace, command.project_id, step.planned.document, step.planned.locale)
 
 
 def _fail(tx: Tx, held: Row, command: Command, step: Step, answer: Answer) -> None:

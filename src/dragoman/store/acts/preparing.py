@@ -14,7 +14,7 @@ from dragoman.model.intents import DueIntent, Preparation, ShardWork
 from dragoman.model.memories import Library, Shelf
 from dragoman.model.scopes import System, Workspace
 from dragoman.store.acts import moving, remembering
-from dragoman.store.rows import claims, field_sums, intents, manifests, shards, texts
+from dragoman.store.rows import claims, entries, field_sums, intents, manifests, shards, texts
 from dragoman.store.transaction import Row, Tx
 
 
@@ -81,6 +81,9 @@ def record_preparations(tx: Tx, work: ShardWork, outcomes: Sequence[Preparation]
     quiet = [outcome.intent for outcome in outcomes if outcome.outcome == "nothing_to_do"]
     moving.move(tx, quiet, "nothing_to_do", error_code="up_to_date")
     texts.add_seen(tx, [row for outcome in outcomes for row in _seen(tx, outcome)])
+    for intent, relabeled in [(outcome.intent, outcome.relabeled) for outcome in outcomes]:
+        place = entries.Place(intent.workspace, intent.project_id, intent.document, intent.locale)
+        entries.relabel(tx, place, relabeled)
     worked = {outcome.intent.id for outcome in outcomes}
     left = [intent for intent in work.intents if intent.id not in worked]
     moving.move(tx, left, "lease_expired", next_attempt_at=tx.now)

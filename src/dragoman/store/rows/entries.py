@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from dragoman.kernel.identity import key_hash
+from dragoman.model.intents import Relabel
 from dragoman.model.publications import WrittenUnit
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Tx
@@ -30,6 +31,16 @@ _BASES = (
 )
 _DROP = sa.delete(_ENTRIES).where(_HERE)
 _DROP_UNITS = _DROP.where(_UNITS)
+_RELABEL = (
+    sa.update(_ENTRIES)
+    .where(
+        _HERE,
+        _ENTRIES.c.key_hash == sa.bindparam("unit"),
+        _ENTRIES.c.written_hash == sa.bindparam("written"),
+        _ENTRIES.c.origin != "imported",
+    )
+    .values(origin=sa.bindparam("whose"), updated_at=sa.bindparam("now"))
+)
 
 
 class Place(NamedTuple):
@@ -64,6 +75,15 @@ def write(tx: Tx, place: Place, manifest_id: str, units: Sequence[WrittenUnit], 
         for unit in units
     ]
     _replace(tx, place, None if whole else [unit.key_hash for unit in units], rows)
+
+
+def relabel(tx: Tx, place: Place, relabeled: Sequence[Relabel]) -> None:
+    """Say whose these texts are now; what we have written anew since they were looked at stays ours."""
+    rows = [
+        {"unit": one.key_hash, "written": one.written_hash, "whose": one.origin, "now": tx.now}
+        for one in sorted(relabeled, key=lambda one: one.key_hash)
+    ]
+    tx.touched_each(_RELABEL, [{**_at(place), **row} for row in rows])
 
 
 def restore(
