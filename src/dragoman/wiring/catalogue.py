@@ -37,7 +37,7 @@ from dragoman.content.formats.xliff1 import Xliff1
 from dragoman.content.formats.xliff2 import Xliff2
 from dragoman.content.formats.yaml_catalogue import YamlCatalogue
 from dragoman.flow.engine.translation.gate import Rates
-from dragoman.kernel.errors import SettingsError
+from dragoman.kernel.errors import CallerError, SettingsError
 from dragoman.kernel.identity import sha256
 from dragoman.model import budgets
 from dragoman.model.contracts import Format, Provider
@@ -98,6 +98,15 @@ def provider_settings(settings: Settings, base_url: str = "") -> Mapping[str, Pr
         **settings.providers,
         **({addressed(base_url): given} if base_url else {}),
     }
+
+
+def provider_named(settings: Settings, name: str, base_url: str, place: str) -> ProviderSettings:
+    """The provider of a name. Raises `CallerError` provider_unknown, which names what there is."""
+    known = provider_settings(settings, base_url)
+    if name not in known:
+        told = f"no provider {name!r}; known are {', '.join(sorted(known))}"
+        raise CallerError(told, "provider_unknown", place)
+    return known[name]
 
 
 def addressed(base_url: str) -> str:

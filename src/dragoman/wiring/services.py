@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.content.sources.folder import Found, find
-from dragoman.families.completion import Completion
+from dragoman.families.completion import PLATFORM, Completion
 from dragoman.families.publication.dry_run import DryRun
 from dragoman.families.publication.files import Files
 from dragoman.families.publication.http_target import HttpTarget
@@ -149,7 +149,8 @@ def assemble(
     target, withdrawal = HttpTarget(token_of), Withdrawal(completion.resolve)
     ledger = _ledger(database, offload, target, completion, withdrawal, Submission(engine), webhook)
     workers, frozen = Workers(keeper), frozen_settings(settings)
-    admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload)
+    check = _provider_check(settings, base_url)
+    admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload, check)
     estimating = Estimating(database, source_of, catalogue.formats(), completion.resolve, offload)
     asks = converging.of(settings, offload, find_sources, estimating, admission)
     return Services(
@@ -194,6 +195,16 @@ def _completion(settings: Settings, base_url: str) -> Completion:
         catalogue.batchers(settings, base_url),
         catalogue.needs(settings),
     )
+
+
+def _provider_check(settings: Settings, base_url: str) -> Callable[[str], None]:
+    """What refuses a provider that is not configured here; a far engine refuses by itself."""
+
+    def check(name: str) -> None:
+        if not settings.engine.url and name not in PLATFORM:
+            catalogue.provider_named(settings, name, base_url, "provider")
+
+    return check
 
 
 def _ledger(database: Database, offload: Offload, target: HttpTarget, *families: Family) -> Ledger:

@@ -112,6 +112,8 @@ class ProjectSettings(BaseModel):
     """Whether a push starts a run of convergence."""
     collections: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Of a source `files`: names of collections, each with its globs from the root."""
+    locked: tuple[Annotated[str, Field(min_length=1, max_length=1_024)], ...] = ()
+    """What nobody translates, whatever the mode: `document` or `document#key`, `*` for any characters."""
     memory: MemorySettings = MemorySettings()
     style: str = Field(default="", max_length=limits.STYLE_CHARS_MAX)
     """A note on style that is part of every question to a language model."""

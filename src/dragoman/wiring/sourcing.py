@@ -53,6 +53,8 @@ def frozen_source(settings: Settings, project: str, asked: str = "", workspace: 
         "source_locale": chosen.source_locale or settings.source_locale,
         "executor": chosen.executor or _fitting(f"{chosen.source}:v1", asked, settings.executor),
     }
+    if chosen.locked:
+        frozen["locked"] = list(chosen.locked)
     if chosen.source == "upload":
         tree = tree_of(settings, workspace or settings.workspace, project)
         frozen |= {"root": str(tree), "executor": chosen.executor or "files:v1"}

@@ -169,6 +169,8 @@ async def _answer_all(site: Stage) -> None:
 
 @pytest.mark.parametrize("code", ["invalid_fields", "provider_unknown"])
 def test_a_refusal_of_the_whole_fails_the_whole_at_once(sqlite_url: str, code: str) -> None:
+    """Under the engine's own code, so that nobody tries again what nothing but a setting can mend."""
+
     async def play() -> None:
         documents = {f"{n}.json": catalogue(a=f"Text {n}") for n in range(4)}
         async with stage(sqlite_url, documents) as site:
@@ -179,6 +181,8 @@ def test_a_refusal_of_the_whole_fails_the_whole_at_once(sqlite_url: str, code: s
             await site.step_all()
             assert await site.counts(manifest) == {"failed": 4}
             assert len(site.engine.bodies) == 1
+            told = (await site.views.failures("default", manifest))["items"]
+            assert {(one["code"], one["retryable"]) for one in told} == {(code, False)}
 
     asyncio.run(play())
 

@@ -224,6 +224,27 @@ def test_a_whole_document_that_a_person_changed_is_protected_until_force(desk: D
     assert "Salut" not in desk.read("a.fr.md")
 
 
+def test_what_the_settings_lock_is_translated_in_no_mode(desk: Desk) -> None:
+    """A key, or a whole file; both count as protected, what is not there stays away, and nobody misses it."""
+    desk.configure(
+        'project = "docs"\nlocales = ["fr"]\nsources = ["en"]\nlock = true\n'
+        '[projects.docs]\nlocked = ["en/*.json#brand*", "en/legal/*"]\n'
+    )
+    desk.write("en/a.json", {"brand.name": "Dragoman", "hello": "Hello"})
+    desk.write("en/b.json", {"brand": "Dragoman"})
+    desk.write("en/legal/terms.md", "# Terms\n\nNone.\n")
+    estimated = desk.run("estimate", "--json")
+    assert estimated.object["total"]["fields"] == 1
+    for mode in ("missing", "force"):
+        told = desk.translate("--mode", mode)
+        counts = told.object["counts"]
+        assert (told.code, counts["completed"], counts["protected"]) == (0, 1, 2)
+        assert set(desk.texts("fr/a.json")) == {"hello"}
+        assert [name for name in desk.names() if name.startswith("fr/")] == ["fr/a.json"]
+    assert desk.run("up").out.strip() == "nothing to do: everything is translated"
+    assert desk.run("up", "--frozen", "--json").object == {"checked": 3, "stale": []}
+
+
 def large_documents(desk: Desk) -> None:
     for number in range(10):
         desk.write(f"docs/{number}.json", {f"k{n}": f"Hello {number} {n} " * 100 for n in range(10)})

@@ -13,8 +13,10 @@ import pytest
 
 from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.limits import REQUEST_BYTES_MAX
+from dragoman.wiring.rounds import ROLES
 from tests.doubles.sources import MemorySource
 from tests.surfaces.http.house import MANIFESTS, PAIRS, House, admitting, served
+from tests.surfaces.http.test_manifests import until_ended
 
 Story = Callable[[House, dict[str, str]], Coroutine[Any, Any, None]]
 
@@ -277,6 +279,30 @@ def test_mode_force_needs_its_own_capability(sqlite_url: str, tmp_path: Path) ->
         assert (await house.client.post(MANIFESTS, json=body, headers=able)).status_code == 202
 
     told(sqlite_url, tmp_path, story)
+
+
+@pytest.mark.parametrize("place", ["settings", "request"])
+def test_a_provider_is_named_with_its_model(sqlite_url: str, tmp_path: Path, place: str) -> None:
+    """As on a command line, whether the settings say it or the request; what nobody configured is refused."""
+    (tmp_path / "a.json").write_text('{"hello": "Hello"}')
+    named = {"provider": "pseudo:wide"}
+
+    async def story() -> None:
+        settings = named if place == "settings" else {}
+        async with served(sqlite_url, tmp_path, ROLES, **settings) as house:
+            await house.see_worker()
+            token = await house.token()
+            manifest_id = await house.admit(token, **(named if place == "request" else {}))
+            status = await until_ended(house, f"{MANIFESTS}/{manifest_id}", token)
+            assert (status["status"], status["counts"]["completed"]) == ("completed", 2)
+            [frozen] = [json.loads(row.settings) for row in await house.rows("manifests")]
+            assert (frozen["provider"], frozen["model"]) == ("pseudo", "wide")
+            body = {"request_id": "r", "pairs": PAIRS, "provider": "nobody:any"}
+            refused = await house.client.post(MANIFESTS, json=body, headers=token)
+            assert (refused.status_code, refused.json()["code"]) == (422, "provider_unknown")
+            assert refused.json()["place"] == "provider"
+
+    asyncio.run(story())
 
 
 def test_a_document_that_the_actor_may_not_edit_refuses_the_whole(sqlite_url: str, tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ class Caller:
 
 class Admission:
     """Takes requests in. `settings_of` gives a project's frozen settings, `source_of` the source that they
-    name; `offload` takes what a great request costs out of the loop.
+    name; `offload` takes what a great request costs out of the loop. `refuse_provider` raises `CallerError`
+    provider_unknown for a name that nobody here configured; a far engine alone knows its own.
     """
 
     def __init__(
@@ -74,10 +75,12 @@ class Admission:
         wake: Callable[[], Awaitable[None]],
         pairs_max: int = PAIRS_MAX,
         offload: Offload | None = None,
+        refuse_provider: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._database = database
         self._settings_of = settings_of
         self._source_of = source_of
+        self._refuse_provider = refuse_provider
         self._wake = wake
         self._pairs_max = pairs_max
         self._offload = offload or InlineOffload()
@@ -86,15 +89,16 @@ class Admission:
         """Admit a request as it came over a door: parsed JSON, nothing trusted.
 
         Raises `CallerError` (`invalid_request`, `unsupported_locale`, `duplicate_pair`, `source_is_target`,
-        `unsupported_collection`, `request_too_large`, `request_id_conflict`, `forbidden`), each naming the
-        place, and `SourceError` where a source must be asked and does not answer in two seconds.
+        `unsupported_collection`, `provider_unknown`, `request_too_large`, `request_id_conflict`,
+        `forbidden`), each naming the place, and `SourceError` where a source must be asked and does not
+        answer in two seconds.
         """
         unknown = sorted(set(request) - _FIELDS)
         if unknown:
             raise CallerError(f"unknown field {unknown[0]!r}", place=unknown[0])
         project = _word(request, "project", 128, "default")
         chosen = _chosen(request)
-        settings = {**self._settings_of(caller.workspace, project), **chosen}
+        settings = self._settings(caller.workspace, project, chosen)
         request_id = _word(request, "request_id", REQUEST_ID_CHARS_MAX, "")
         if not request_id or not request_id.isascii() or not request_id.isprintable():
             raise CallerError("request_id must be 1 to 255 visible ASCII characters", place="request_id")
@@ -154,7 +158,7 @@ class Admission:
             raise CallerError(f"unknown field {unknown[0]!r}", place=unknown[0])
         _canary_limit(request)
         project = _word(request, "project", 128, "default")
-        settings = {**self._settings_of(caller.workspace, project), **_chosen(request)}
+        settings = self._settings(caller.workspace, project, _chosen(request))
         source_locale = str(settings["source_locale"])
         _refuse_both(request)
         if "scope" not in request:
@@ -248,6 +252,13 @@ class Admission:
         except DragomanError as error:  # the sweep finds it; status tells how long it has been due
             _log.warning("nobody could be woken", manifest=admitted.manifest_id, code=error.code)
         return admitted
+
+    def _settings(self, workspace: str, project: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        """What is frozen of a request: the project's own and what was chosen, `provider:model` apart."""
+        settings = {**self._settings_of(workspace, project), **chosen}
+        provider, _, model = str(settings.get("provider", "")).partition(":")
+        self._refuse_provider(provider)
+        return {**settings, "provider": provider, "model": model}
 
     async def _ask(self, question: Callable[[], T], seconds: float = SOURCE_ASK_SECONDS) -> T:
         """What a source answers within the seconds that a request may wait for it."""

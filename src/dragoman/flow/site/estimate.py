@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from dragoman.content import documents, prompting, sameness, selection, submissions
 from dragoman.content.basis import Basis
+from dragoman.content.locks import Locks
 from dragoman.kernel.errors import DragomanError, LocaleError
 from dragoman.kernel.limits import BATCH_SIZE, ITEMS_PER_SUBMISSION
 from dragoman.kernel.offload import Offload
@@ -117,6 +118,7 @@ class Estimating:
         """The texts that each pair would be asked for; what cannot be read is put down and left out."""
         source = self._source_of(settings)
         opened: dict[str, tuple[Format, Document]] = {}
+        locks = Locks(settings.get("locked", ()))
         found: list[_Read] = []
         for document, locale in pairs:
             if document in unreadable:
@@ -129,6 +131,7 @@ class Estimating:
                 mode = cast(Mode, settings.get("mode") or "missing")
                 entries = known.get((document, locale), {})
                 chosen = selection.select(mode, form.whole, text, target, entries, partial(basis.of, locale))
+                chosen = locks.hold_back(chosen, document, form.whole)
                 found.append(_Read(document, locale, chosen.blocks))
             except DragomanError as error:
                 unreadable[document] = error

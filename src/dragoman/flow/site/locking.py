@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from dragoman.content import documents, lockfile
 from dragoman.content.lockfile import Line, LockedUnit, Pair
+from dragoman.content.locks import Locks
 from dragoman.kernel import canonical
 from dragoman.kernel.errors import DragomanError
 from dragoman.kernel.limits import LOCK_PAIRS_PER_STEP
@@ -113,12 +114,13 @@ def stale(
     source_locale: str,
     pairs: Sequence[Pair],
     lines: Mapping[Pair, Sequence[Line]],
+    locks: Locks,
 ) -> list[Stale]:
-    """What a lock does not vouch for, by the files alone; opens no database.
+    """What a lock does not vouch for, by the files alone; opens no database. What `locks` hold is not missed.
 
     Pairs that are not as their lines say, or not translated whole, and lines whose document is gone.
     """
-    shelf = _Shelf(source, formats, source_locale)
+    shelf = _Shelf(source, formats, source_locale, locks)
     found: list[Stale] = []
     for pair in sorted(pairs):
         why = shelf.complaint(pair, lines.get(pair, ()))
@@ -134,7 +136,10 @@ def stale(
 class _Shelf:
     """Source documents, each read once, with their translations beside."""
 
-    def __init__(self, source: Source, formats: Sequence[Format], source_locale: str) -> None:
+    def __init__(
+        self, source: Source, formats: Sequence[Format], source_locale: str, locks: Locks | None = None
+    ) -> None:
+        self._locks = locks or Locks(())
         self._source = source
         self._formats = formats
         self._locale = source_locale
@@ -165,12 +170,20 @@ class _Shelf:
     def complaint(self, pair: Pair, lines: Sequence[Line]) -> str:
         """Why a pair is stale; empty where it is whole and as its line says."""
         if not lines:
-            return "it has no line" if self.keys(pair[0]) else ""
+            return "it has no line" if self._missed(pair[0]) else ""
         units = self.matching(pair, lines)
         if isinstance(units, str):
             return units
-        left = len(self.keys(pair[0]) - set(units))
+        left = len(self._missed(pair[0]) - set(units))
         return f"{left} of its texts are not translated" if left else ""
+
+    def _missed(self, document: str) -> frozenset[str]:
+        """Hashes of the keys that somebody would translate."""
+        opened = self._open(document)
+        if isinstance(opened, DragomanError):
+            return frozenset()
+        form, text = opened
+        return lockfile.wanted_keys(self._locks.unlocked(text, document, form.whole))
 
     def _open(self, document: str) -> tuple[Format, Document] | DragomanError:
         if self._opened is None or self._opened[0] != document:

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from dragoman.content import documents, selection
 from dragoman.content.basis import Basis
+from dragoman.content.locks import Locks
 from dragoman.kernel import canonical
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import CallerError, DocumentError, DragomanError, SourceError
@@ -205,6 +206,7 @@ def _prepare(
         target = reader.target(form, intent.document, intent.locale)
         mode = cast(Mode, settings["mode"])
         chosen = selection.select(mode, form.whole, source, target, known, basis_of)
+        chosen = Locks(settings.get("locked", ())).hold_back(chosen, intent.document, form.whole)
         if not chosen.blocks:
             outcome = "all_protected" if chosen.protected else "nothing_to_do"
             return Preparation(intent, outcome, seen=chosen.seen, relabeled=chosen.relabeled)  # type: ignore[arg-type]

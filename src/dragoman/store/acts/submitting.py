@@ -27,7 +27,8 @@ from dragoman.store.transaction import Row, Tx
 
 _INTENTS = tables.intents
 _NO_SECRET = "callback_secret_missing"  # noqa: S105 - a code
-_INTENT_CODES = {name for name, code in CODES.items() if code.kind == "intent"}
+_TOLD = {name for name, code in CODES.items() if code.kind in ("intent", "job")}
+"""Codes of the engine that its refusal gives to the intents."""
 _OF_ITEMS = frozenset({"payload_too_large", "invalid_fields", "unsupported_locale", "source_is_target"})
 """Refusals that may be about one item alone."""
 _ITEM = re.compile(r"\$\.items\[(\d{1,6})\]")
@@ -241,7 +242,7 @@ def _send_again(tx: Tx, row: Row, answer: Answer, jitter: float) -> None:
 
 def _record_refusal(tx: Tx, row: Row, answer: Answer) -> None:
     """Fail what the engine refuses. Where that is one item, or nobody knows which, the others go out anew."""
-    code = answer.code if answer.code in _INTENT_CODES else "retry_exhausted"
+    code = answer.code if answer.code in _TOLD else "retry_exhausted"
     submissions.finish_sending(
         tx, row.id, row.fence, "failed", error_code=code, error_message=answer.message[:500] or None
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from dragoman.content import lockfile
 from dragoman.content.lockfile import Pair
+from dragoman.content.locks import Locks
 from dragoman.flow.site import locking
 from dragoman.kernel.errors import CallerError
 from dragoman.surfaces.cli.report import FAILED
@@ -67,7 +68,8 @@ def hold_to(
     if not _has_files(frozen):
         raise CallerError(f"project {project} does not lie in files: it has no {lockfile.NAME}")
     source = source_of({"out": "", **frozen})
-    found = locking.stale(source, catalogue.formats(), str(frozen["source_locale"]), pairs, lock.lines)
+    locks = Locks(frozen.get("locked", ()))
+    found = locking.stale(source, catalogue.formats(), str(frozen["source_locale"]), pairs, lock.lines, locks)
     if as_json:
         told = {"checked": len(pairs), "stale": [one._asdict() for one in found]}
         print(json.dumps(told, ensure_ascii=False))

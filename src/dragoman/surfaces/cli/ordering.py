@@ -65,6 +65,8 @@ def plan(settings: Settings, asked: Asked) -> Order:
     if source_locale in targets:
         raise CallerError(f"{source_locale} is the source locale", "source_is_target", place="--to")
     frozen = _frozen(settings, asked, source_locale)
+    if "locked" in kept:
+        frozen["locked"] = kept["locked"]
     if asked.scope.is_named or "url" in kept.get("source", {}):
         frozen |= {"project": project, "out": asked.out, **kept, "source_locale": source_locale}
         if asked.dry_run:
@@ -168,16 +170,10 @@ def _refuse_choice(flag: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def _refuse_provider(settings: Settings, name: str, base_url: str) -> None:
-    known = catalogue.provider_settings(settings, base_url)
-    if name not in known:
+    known = catalogue.provider_named(settings, name, base_url, "--provider")
+    if catalogue.credentials_missing(known):
         raise CallerError(
-            f"no provider {name!r}; known are {', '.join(sorted(known))}",
-            "provider_unknown",
-            place="--provider",
-        )
-    if catalogue.credentials_missing(known[name]):
-        raise CallerError(
-            f"provider {name} needs its key in {catalogue.key_place(known[name])}",
+            f"provider {name} needs its key in {catalogue.key_place(known)}",
             "provider_credentials_missing",
             place="--provider",
         )
