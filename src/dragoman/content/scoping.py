@@ -33,7 +33,7 @@ def read(asked: object, source_locale: str, pairs_max: int) -> Walk:
     if not isinstance(drafts, bool):
         raise CallerError("scope.drafts must be true or false", place="scope.drafts")
     collections = _names(asked, "collections", SOURCE_NAME_CHARS_MAX, SCOPE_NAMES_MAX)
-    excluded = set(_names(asked, "exclude_collections", SOURCE_NAME_CHARS_MAX, SCOPE_NAMES_MAX))
+    excluded = _names(asked, "exclude_collections", SOURCE_NAME_CHARS_MAX, SCOPE_NAMES_MAX)
     globals_ = _names(asked, "globals", SOURCE_NAME_CHARS_MAX, SCOPE_NAMES_MAX)
     documents = _names(asked, "documents", DOCUMENT_REF_CHARS_MAX, pairs_max)
     if not (collections or globals_ or documents):
@@ -48,16 +48,18 @@ def read(asked: object, source_locale: str, pairs_max: int) -> Walk:
         documents=documents,
         locales=targets,
         drafts=drafts,
+        excluded=excluded,
     )
 
 
 def check(walk: Walk, contents: Contents) -> Walk:
     """The same scope, all of whose names the source has.
 
-    Raises `CallerError` unsupported_collection naming the place.
+    Raises `CallerError` unsupported_collection naming the place. To exclude a global is idle, and no slip.
     """
     for field, names, known in (
         ("collections", walk.collections, contents.collections),
+        ("exclude_collections", walk.excluded, (*contents.collections, *contents.globals)),
         ("globals", walk.globals, contents.globals),
     ):
         for index, name in enumerate(names):

@@ -39,18 +39,24 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A scope as it was admitted: exclusions taken off, locales canonical, without the source's own."""
+    """A scope as it was admitted: exclusions taken off, locales canonical, without the source's own.
+
+    `excluded` is for the check of names at admission and is not stored.
+    """
 
     collections: tuple[str, ...]
     globals: tuple[str, ...]
     documents: tuple[str, ...]
     locales: tuple[str, ...]
     drafts: bool = True
+    excluded: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """As it is stored."""
-        return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        said = asdict(self)
+        del said["excluded"]
+        return json.dumps(said, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Walk:

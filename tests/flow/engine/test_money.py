@@ -14,6 +14,7 @@ from dragoman.kernel.errors import CallerError
 from dragoman.model.completions import ProviderAnswer, Reply, Usage
 from dragoman.model.scopes import System
 from dragoman.providers.rehearsal import RehearsalProvider
+from dragoman.store.acts import viewing
 from dragoman.store.acts.auditing import money_differences
 from dragoman.store.database import Database
 from dragoman.store.rows import budgets
@@ -169,6 +170,34 @@ async def test_forty_documents_of_one_job_stop_at_the_budget_too(database_url: s
 
 def budgets_of_client(tx: Tx) -> budgets.Held:
     return budgets.of_scope(tx, HOME.id, "client_job", "manifest-1")
+
+
+class Watched(Metered):
+    """What status tells of the client job's money during each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[dict[str, int]] = []
+
+    async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
+        assert self.database is not None
+        self.told.append(await self.database.read(viewing.money, HOME.id, "manifest-1"))
+        return await super().send(body, attempt_id, deadline_seconds)
+
+
+async def test_status_tells_what_calls_under_way_have_reserved(database_url: str) -> None:
+    """And nothing of it once they have ended: then it is spent."""
+    provider = Watched()
+    async with world(database_url, provider) as here:
+        provider.database = here.database
+        await here.accept({"a": {"t": "Hello"}})
+        await Process(here).drain()
+        [during] = provider.told
+        assert (during["reserved_tokens"], during["reserved_microusd"]) == (_WORST_CASE, _WORST_CASE)
+        assert (during["tokens"], during["at_risk_tokens"]) == (0, 0)
+        after = await here.database.read(viewing.money, HOME.id, "manifest-1")
+        assert (after["reserved_tokens"], after["reserved_microusd"]) == (0, 0)
+        assert (after["tokens"], after["at_risk_attempts"]) == (_WORST_CASE, 0)
 
 
 async def test_a_free_provider_moves_no_budget_and_is_metered_all_the_same(sqlite_url: str) -> None:

@@ -14,7 +14,7 @@ from dragoman.store.schema import effects
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 from tests.doubles.engines import event
-from tests.flow.site.stage import catalogue, stage
+from tests.flow.site.stage import Stage, catalogue, stage
 from tests.flow.site.test_pausing import UNREACHED, make_resending_due
 
 PAIRS = [("a.json", "de"), ("a.json", "fr")]
@@ -32,6 +32,18 @@ def history_of(tx: Tx) -> list[str]:
     return [row.action for row in tx.all(sa.select(effects.history.c.action).order_by(effects.history.c.at))]
 
 
+def let_a_minute_pass(tx: Tx) -> None:
+    """As if what waits to be enumerated were due for a minute and a second."""
+    waiting = sa.update(tables.manifests).where(tables.manifests.c.phase == "enumerating")
+    tx.touched(waiting.values(next_attempt_at=tx.now - 61_000_000))
+
+
+async def delayed(site: Stage, manifest_id: str) -> bool:
+    """Whether status says that nobody comes to the work."""
+    status = await site.views.status("default", manifest_id)
+    return bool(status["health"]["scheduling_delayed"])
+
+
 def test_a_wake_up_that_is_lost_or_fails_loses_no_manifest(database_url: str) -> None:
     """[M-082, M-083, M-084, M-198] it is answered as durable, and whoever looks next finds it due."""
 
@@ -44,7 +56,11 @@ def test_a_wake_up_that_is_lost_or_fails_loses_no_manifest(database_url: str) ->
             site.admission._wake = fail
             admitted = await site.admit(PAIRS)
             assert admitted.how == "created"
+            assert not await delayed(site, admitted.manifest_id)
+            await site.database.run(let_a_minute_pass)
+            assert await delayed(site, admitted.manifest_id), "and status says so"
             await site.step_all()
+            assert not await delayed(site, admitted.manifest_id)
             [body] = site.engine.submissions()
             await site.deliver(event(body, "job-1"))
             assert await site.counts(admitted.manifest_id) == {"completed": 2}

@@ -109,6 +109,27 @@ def test_it_is_so_on_servers_too(server_url: str) -> None:
     asyncio.run(die_and_go_on(server_url, MOMENTS))
 
 
+def test_an_event_whose_receipt_was_kept_and_not_applied_is_applied_when_it_comes_again(
+    database_url: str,
+) -> None:
+    """[M-255] a repeat of what was applied changes nothing; a repeat of what was only kept is used."""
+
+    async def play() -> None:
+        async with stage(database_url, {"a.json": catalogue(hello="Hello")}) as site:
+            manifest = (await site.admit([("a.json", "de")])).manifest_id
+            await site.step_all()
+            [body] = site.engine.submissions()
+            told = event(body, "job-1")
+            with dying(site, ("settle_receipt", "before")), pytest.raises(Died):
+                await site.deliver(told)
+            assert await site.counts(manifest) == {"queued": 1}
+            assert await site.deliver(told) == 200
+            assert await site.counts(manifest) == {"completed": 1}
+            assert await site.callbacks.step() == 0
+
+    asyncio.run(play())
+
+
 async def die_and_go_on(url: str, moments: dict[str, tuple[str, str]]) -> None:
     names = [f"{number}{letter}.json" for number in range(len(moments)) for letter in "ab"]
     async with stage(url, {name: catalogue(hello=f"Hello {name}") for name in names}) as site:

@@ -10,7 +10,8 @@ import pytest
 from dragoman.content import selection
 from dragoman.kernel.errors import SourceError
 from dragoman.model.contracts import Format
-from tests.flow.site.rows import all_pairs, intent_count, intents_of
+from dragoman.model.walks import Listing
+from tests.flow.site.rows import all_pairs, intent_count, intents_of, make_listings_due
 from tests.flow.site.scoped import admit, enumerate_all, site_of
 from tests.flow.site.stage import catalogue, stage
 
@@ -66,6 +67,56 @@ def test_drafts_are_in_unless_the_scope_says_otherwise(sqlite_url: str) -> None:
                 ("posts/public.json", "de"),
                 ("posts/public.json", "fr"),
             ]
+
+    asyncio.run(play())
+
+
+def test_a_source_that_gives_the_same_cursor_again_is_not_walked_for_ever(sqlite_url: str) -> None:
+    """[C-042] that counts as an answer that cannot be used; after five its collection is a gap."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(3, 1)) as site:
+            admitted = await admit(site, collections=["posts", "pages"])
+            listing = site.source.list
+
+            def stuck(collection: str, cursor: str, limit: int, drafts: bool) -> Listing:
+                page = listing(collection, "", limit, drafts)
+                return page._replace(next="the same") if collection == "posts" else page
+
+            site.source.list = stuck  # type: ignore[method-assign]
+            for _ in range(6):
+                await site.enumeration.step()
+                await site.database.run(make_listings_due)
+            assert site.source.asked["list"] <= 6 + 3
+            status = await site.views.status("default", admitted.manifest_id)
+            [gap] = status["enumeration"]["unavailable"]
+            assert (gap["collection"], gap["code"]) == ("posts", "source_unavailable")
+            assert status["counts"]["total"] == 2 * 4
+
+    asyncio.run(play())
+
+
+def test_only_failures_in_a_row_give_a_collection_up(sqlite_url: str) -> None:
+    """[C-071] four, a page, and four again: the walk has lost nothing but time."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(4, 0), page_size=2) as site:
+            admitted = await admit(site, collections=["posts"])
+            listing, calls = site.source.list, 0
+
+            def shaky(*asked: Any) -> Listing:
+                nonlocal calls
+                calls += 1
+                if calls % 5:
+                    raise SourceError("gone for a moment")
+                return listing(*asked)
+
+            site.source.list = shaky  # type: ignore[assignment]
+            while await site.enumeration.step():
+                await site.database.run(make_listings_due)
+            status = await site.views.status("default", admitted.manifest_id)
+            assert (calls, status["enumeration"]["unavailable"]) == (15, [])
+            assert status["counts"]["total"] == 8
 
     asyncio.run(play())
 

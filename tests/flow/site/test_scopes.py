@@ -69,6 +69,11 @@ def test_names_are_checked_at_admission_and_silence_is_an_empty_list(sqlite_url:
             for scope, code, place in (
                 ({"collections": ["psots"]}, "unsupported_collection", "scope.collections[0]"),
                 ({"globals": ["home.json"]}, "unsupported_collection", "scope.globals[0]"),
+                (
+                    {"collections": ["posts"], "exclude_collections": ["pages", "psots"]},
+                    "unsupported_collection",
+                    "scope.exclude_collections[1]",
+                ),
                 ({}, "empty_request", "scope"),
                 ({"collections": ["posts"], "locales": []}, "empty_request", "scope.locales"),
                 (

@@ -47,6 +47,7 @@ def test_what_is_named_is_translated_and_nothing_else(tree: Desk, words: list[st
 def test_a_scope_that_cannot_be_is_refused_by_its_flag(tree: Desk) -> None:
     for words, code in (
         (["--collection", "psots"], "unsupported_collection"),
+        (["--all", "--exclude", "psots"], "unsupported_collection"),
         (["top.json", "--collection", "posts"], "invalid_request"),
         (["top.json", "--exclude", "posts"], "invalid_request"),
         (["top.json", "--no-drafts"], "invalid_request"),

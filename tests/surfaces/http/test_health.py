@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import StoreError
-from dragoman.kernel.limits import OLDEST_DUE_SECONDS, WORKER_SEEN_SECONDS
+from dragoman.kernel.limits import OLDEST_DUE_SECONDS
 from dragoman.store.acts import readiness
 from dragoman.store.engines import engine_of
 from dragoman.store.migrate import migrate
@@ -46,7 +46,9 @@ def test_readiness_says_what_is_missing_and_liveness_asks_nobody(database_url: s
             ready = await client.get("/readyz")
             assert (ready.status_code, ready.json()) == (200, {"ready": True, "problems": [], "warnings": []})
 
-            await database.run(age_workers, WORKER_SEEN_SECONDS + 1)
+            await database.run(age_workers, 140)
+            assert (await client.get("/readyz")).status_code == 200
+            await database.run(age_workers, 151)
             assert (await client.get("/readyz")).status_code == 503
             await house.see_worker()
             await house.admit(await house.token())

@@ -109,6 +109,13 @@ def test_a_canary_is_promoted_and_nothing_is_translated_twice(database_url: str,
             assert status["canary"]["promotes"] == canary
             nothing = await post(house, token, f"/{promoted}/promote")
             assert (nothing.status_code, nothing.json()["code"]) == (409, "nothing_to_promote")
+            forced = await post(
+                house, await house.token("manifests:write", "manifests:force"),
+                request_id="r-2", scope=scope, canary_limit=1, mode="force",
+            )  # fmt: skip
+            await ended(house, token, forced.json()["manifest_id"])
+            unable = await post(house, token, f"/{forced.json()['manifest_id']}/promote")
+            assert (unable.status_code, unable.json()["code"]) == (403, "forbidden")
             stranger = await house.token("manifests:write", workspace="elsewhere")
             hidden = await house.client.post(
                 f"/v1/workspaces/elsewhere/manifests/{canary}/promote", headers=stranger

@@ -176,6 +176,8 @@ def _cost(tx: Tx, scope: Workspace, manifest_id: str, split: dict[str, int]) -> 
         "paid_tokens": money["tokens"] + money["wasted_tokens"],
         "wasted_usd": money["wasted_microusd"] / _MICRO,
         "wasted_tokens": money["wasted_tokens"],
+        "reserved_usd": money["reserved_microusd"] / _MICRO,
+        "reserved_tokens": money["reserved_tokens"],
         "at_risk_usd": money["at_risk_microusd"] / _MICRO,
         "at_risk_tokens": money["at_risk_tokens"],
         "at_risk_calls": money["at_risk_attempts"],

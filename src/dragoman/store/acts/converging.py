@@ -21,7 +21,6 @@ from dragoman.store.schema import convergence
 from dragoman.store.transaction import Row, Tx, repeatable
 
 _RUNS = convergence.runs
-_SPLIT = ("via_memory", "via_ai", "failed", "passed_through")
 
 
 @repeatable

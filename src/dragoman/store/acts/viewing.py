@@ -25,17 +25,23 @@ _A_JOB_HERE = (
     .where(_JOBS.c.workspace == sa.bindparam("ws"), _JOBS.c.client_job_id == sa.bindparam("manifest"))
     .limit(1)
 )
-_AT_RISK = sa.select(
-    sa.func.count().label("attempts"),
-    sa.func.coalesce(sa.func.sum(_ATTEMPTS.c.reserved_tokens), 0).label("tokens"),
-    sa.func.coalesce(sa.func.sum(_ATTEMPTS.c.reserved_microusd), 0).label("microusd"),
-).where(
-    _ATTEMPTS.c.workspace == sa.bindparam("ws"),
-    _ATTEMPTS.c.correlation_id == sa.bindparam("manifest"),
-    _ATTEMPTS.c.outcome.in_(sorted(ATTEMPT.groups["UNKNOWN"])),
-    _ATTEMPTS.c.provider != "engine",
-    ~sa.exists().where(_USAGE.c.attempt_id == _ATTEMPTS.c.id),
+_HELD = (
+    sa.select(
+        _ATTEMPTS.c.outcome,
+        sa.func.count().label("attempts"),
+        sa.func.sum(_ATTEMPTS.c.reserved_tokens).label("tokens"),
+        sa.func.sum(_ATTEMPTS.c.reserved_microusd).label("microusd"),
+    )
+    .where(
+        _ATTEMPTS.c.workspace == sa.bindparam("ws"),
+        _ATTEMPTS.c.correlation_id == sa.bindparam("manifest"),
+        _ATTEMPTS.c.outcome.in_([ATTEMPT.initial, *sorted(ATTEMPT.groups["UNKNOWN"])]),
+        _ATTEMPTS.c.provider != "engine",
+        ~sa.exists().where(_USAGE.c.attempt_id == _ATTEMPTS.c.id),
+    )
+    .group_by(_ATTEMPTS.c.outcome)
 )
+"""What is reserved for the calls of a manifest that are under way, and for those of which nobody knows."""
 
 
 def manifest_row(tx: Tx, scope: Scope, manifest_id: str) -> Row:
@@ -135,7 +141,8 @@ def field_split(sums: Mapping[str, Any]) -> dict[str, int]:
 
 
 def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
-    """What a manifest cost: paid and wasted (tokens, micro-USD), and what is at risk in unknown attempts.
+    """What a manifest cost: paid and wasted (tokens, micro-USD), reserved for calls under way, and at risk in
+    unknown attempts.
 
     Of a far engine what its events have told, at the end of each job.
     """
@@ -143,24 +150,30 @@ def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
     if tx.first(_A_JOB_HERE, here) is None:
         return _told(submissions.usage_of(tx, manifest_id))
     useful, wasted = budgets.used_by_client(tx, workspace, manifest_id)
-    (risk,) = tx.all(_AT_RISK, here)
+    held = tx.all(_HELD, here)
+    under_way = [row for row in held if row.outcome == ATTEMPT.initial]
+    unknown = [row for row in held if row.outcome != ATTEMPT.initial]
     return {
         "tokens": useful.tokens,
         "microusd": useful.microusd,
         "wasted_tokens": wasted.tokens,
         "wasted_microusd": wasted.microusd,
-        "at_risk_attempts": risk.attempts,
-        "at_risk_tokens": risk.tokens,
-        "at_risk_microusd": risk.microusd,
+        "reserved_tokens": sum(row.tokens for row in under_way),
+        "reserved_microusd": sum(row.microusd for row in under_way),
+        "at_risk_attempts": sum(row.attempts for row in unknown),
+        "at_risk_tokens": sum(row.tokens for row in unknown),
+        "at_risk_microusd": sum(row.microusd for row in unknown),
     }
 
 
 def _told(sums: Mapping[str, int]) -> dict[str, int]:
-    """An engine's own sums, whose `paid` holds what was wasted; calls at risk it does not count."""
+    """An engine's own sums, whose `paid` holds what was wasted; it tells no calls at risk and no reserves."""
     return {
         "tokens": sums["paid_tokens"] - sums["wasted_tokens"],
         "microusd": sums["paid_microusd"] - sums["wasted_microusd"],
         **{name: sums[name] for name in sums if not name.startswith("paid_")},
+        "reserved_tokens": 0,
+        "reserved_microusd": 0,
         "at_risk_attempts": 0,
     }
 

@@ -69,7 +69,13 @@ MANIFEST_STATUS: dict[str, Any] = {
         "skipped": 0,
     },
     "retryable_failed": 1,
-    "cost": {"paid_usd": 0.0123, "paid_tokens": 4100, "at_risk_usd": 0.0, "memory_fields": 9},
+    "cost": {
+        "paid_usd": 0.0123,
+        "paid_tokens": 4100,
+        "reserved_usd": 0.0,
+        "at_risk_usd": 0.0,
+        "memory_fields": 9,
+    },
     "publication": {"state": "in_place", "executor": "files:v1", "written": 12, "steps": {"succeeded": 1}},
     "health": {
         "next_due_at": _MOMENT,
