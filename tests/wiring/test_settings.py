@@ -65,3 +65,21 @@ def test_a_token_travels_unencrypted_to_this_machine_only(
     monkeypatch.setenv("DRAGOMAN_ENGINE__URL", "http://engine.example:8080")
     monkeypatch.setenv("DRAGOMAN_ENGINE__PLAIN_HTTP", "true")
     assert load(tmp_path).engine.plain_http
+
+
+def test_the_state_lies_beside_the_settings_or_at_the_repositorys_root_or_here(tmp_path: Path) -> None:
+    """And the default database in it. Settings of a folder above count before a repository that is nearer."""
+    here = tmp_path / "project" / "docs" / "guide"
+    here.mkdir(parents=True)
+
+    def place() -> Path:
+        found = load(here)
+        assert found.database == f"sqlite:///{found.state_folder / 'dragoman.sqlite'}"
+        assert found.state_folder == found.root / ".dragoman"
+        return found.root
+
+    assert place() == here
+    (tmp_path / "project" / "docs" / ".git").mkdir()
+    assert place() == tmp_path / "project" / "docs"
+    (tmp_path / "project" / "dragoman.toml").touch()
+    assert place() == tmp_path / "project"

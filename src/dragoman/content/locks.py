@@ -24,7 +24,7 @@ class Locks:
     def hold_back(self, chosen: Selection, document: str, whole: bool) -> Selection:
         """The selection without what is locked, which counts as protected."""
         free = self._free(chosen.blocks, document, whole)
-        return Selection(free, chosen.protected + len(chosen.blocks) - len(free), chosen.seen)
+        return replace(chosen, blocks=free, protected=chosen.protected + len(chosen.blocks) - len(free))
 
     def unlocked(self, text: Document, document: str, whole: bool) -> Document:
         """The document without what is locked."""

@@ -74,6 +74,23 @@ def test_no_step_takes_more_than_its_share(
     assert taken["submitted"] == [4, 4]
 
 
+def test_pairs_that_become_free_are_given_on_a_hundred_at_a_time(database_url: str) -> None:
+    """[M-069] whoever had them; each becomes due once, and the rest waits for the next look."""
+
+    async def play() -> None:
+        pairs = [(f"{number:03}.json", "de") for number in range(150)]
+        async with stage(database_url, {name: catalogue(k="Text") for name, _ in pairs}) as site:
+            first, second = [(await site.admit(pairs, name)).manifest_id for name in ("r-1", "r-2")]
+            while await site.enumeration.step():
+                pass
+            assert (await site.steering.cancel("default", first, "mia")).changed
+            assert [await site.steering.free_pairs_step() for _ in range(3)] == [100, 50, 0]
+            await site.step_all()
+            assert await site.counts(second) == {"queued": 150}
+
+    asyncio.run(play())
+
+
 def test_great_documents_make_no_fifth_submission_in_a_step(sqlite_url: str) -> None:
     """[M-340] two of these fill a body: of what was claimed for four, the rest stays due."""
     documents = {f"{number:02}.json": catalogue(text="word " * 300) for number in range(30)}

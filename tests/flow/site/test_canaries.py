@@ -131,6 +131,18 @@ def test_a_pool_of_ten_thousand_and_one_is_sampled_whole() -> None:
     assert sampled(range(0)) == set()
 
 
+def test_a_sample_is_of_pairs_and_not_of_documents() -> None:
+    """[C-080] the locale is part of what is hashed: the locales of a document come by themselves."""
+    pool = [(f"a/{number}", locale) for number in range(30) for locale in ("de", "fr", "it", "nl")]
+    sample = Sample("m", 30)
+    for ordinal, (document, locale) in enumerate(pool):
+        sample.offer("a", ordinal, document, locale)
+    chosen = [pool[ordinal] for ordinal in sample.chosen()]
+    assert len(chosen) == 30
+    assert len({document for document, _ in chosen}) > 15
+    assert {locale for _, locale in chosen} == {"de", "fr", "it", "nl"}
+
+
 def test_promotion_goes_on_with_what_was_left_out(database_url: str) -> None:
     """[C-083, C-084] a second manifest, linked, the same for every promotion of one canary."""
 

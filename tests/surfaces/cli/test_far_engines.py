@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.model.effects import Answer
 from dragoman.surfaces.cli import serving
 from dragoman.wiring import linking
 from dragoman.wiring.settings import EngineSettings, Settings
 from tests.flow.site.stage import catalogue, stage
+from tests.flow.site.test_submitting import make_due
 
 HERE, ELSEWHERE = "http://127.0.0.1:9", "http://127.0.0.1:10"
 IN_FORCE, BEFORE = "DRAGOMAN_CALLBACK_SECRET", "DRAGOMAN_CALLBACK_SECRET_BEFORE"
@@ -27,11 +29,12 @@ def _settings(url: str, folder: Path, engine: str) -> Settings:
     return Settings(database_url=url, root=folder, state_folder=folder / "s", engine=far)
 
 
-async def _sent(settings: Settings) -> None:
-    """One submission that is with the engine."""
+async def _sent(settings: Settings, *weather: Answer) -> None:
+    """One submission that is with the engine, unless that says otherwise; one that stands is sent again."""
     async with stage(settings.database, {"a.json": catalogue(a="Hello")}) as site:
-        site.sender = linking.sender(settings)
+        site.sender, site.engine.weather = linking.sender(settings), list(weather)
         await site.admit([("a.json", "de")])
+        await site.database.run(make_due)
         await site.step_all()
 
 
@@ -75,4 +78,19 @@ def test_a_lost_secret_is_told_until_it_is_back(
     assert BEFORE in finding["problem"]
     assert OLD not in str(finding)
     monkeypatch.setenv(BEFORE, OLD)
+    assert _found(capsys, settings) == []
+
+
+def test_a_site_without_a_callback_secret_is_told_what_waits_for_it(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """[M-101] Until there is one, and what waited for it has gone out."""
+    monkeypatch.delenv(IN_FORCE, raising=False)
+    settings = _settings(database_url, tmp_path, HERE)
+    asyncio.run(_sent(settings, Answer("NOT_STARTED", code="callback_secret_missing", message="none")))
+    [finding] = _found(capsys, settings)
+    assert finding["problem"].startswith("1 submissions wait for a callback secret")
+    assert "callback secret" in finding["remedy"]
+    monkeypatch.setenv(IN_FORCE, NEW)
+    asyncio.run(_sent(settings))
     assert _found(capsys, settings) == []

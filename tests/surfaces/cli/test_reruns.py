@@ -47,6 +47,18 @@ def test_with_nothing_to_do_all_is_skipped_and_nobody_is_asked(tree: Desk) -> No
 
 
 @pytest.mark.usefixtures("_impatient")
+def test_without_settings_work_is_the_folders_own_project_in_the_default_workspace(desk: Desk) -> None:
+    """Its row says what it is read in, as canonical JSON, and its version moves where that does."""
+    desk.write("a.json", {"k": "Hello"})
+    kept = ("workspace", "name", "settings", "version")
+    name = desk.folder.name
+    for _ in range(2):
+        assert desk.translate("a.json", "--to", "fr").code == 0
+        assert desk.rows("projects", *kept) == [("default", name, '{"source_locale":"en"}', 1)]
+    assert desk.translate("a.json", "--from", "de", "--to", "fr").code == 0
+    assert desk.rows("projects", *kept) == [("default", name, '{"source_locale":"de"}', 2)]
+
+
 def test_an_active_manifest_of_the_same_order_is_resumed_however_it_is_typed(
     tree: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

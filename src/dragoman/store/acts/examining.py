@@ -96,8 +96,15 @@ def _held(tx: Tx) -> list[dict[str, str]]:
 
 
 def _waiting(tx: Tx) -> list[dict[str, str]]:
-    """What stands still until somebody gives money or a provider serves again; events that came nowhere."""
+    """What stands still until somebody gives money or a secret, or a provider serves again; events that came
+    nowhere.
+    """
     found = []
+    sent = site.submissions
+    bare = _number(tx, sent.c.next_attempt_at >= 0, sent.c.parked_for == "secret", sent.c.secret_mark == "")
+    if bare:
+        problem = f"{bare} submissions wait for a callback secret, and nothing is sent without one"
+        found.append(_finding(problem, CODES["callback_secret_missing"].remedy))
     budget = _number(tx, engine.jobs.c.state == JOB.initial, engine.jobs.c.parked_for == "budget")
     if budget:
         remedy = "Raise the budget or the month's limit; they go on by themselves."
