@@ -1,6 +1,9 @@
 """An SQS server inside the test: the client's methods, with the rules of its documentation and its bad days.
 
-A standard queue: at least once, in no promised order, a receipt good until the next one is given. Faults:
+A standard queue: at least once, in no promised order. A receipt that is not the newest deletes nothing, and
+is told that it did; a message that is hidden no longer can be deleted, and its visibility cannot be changed;
+none is hidden for more than twelve hours from its receipt. A name is free again a minute after its queue was
+deleted. Faults:
 `twice` gives every message a second time at once, `undead` gives it again after its deletion, and `weather`
 holds one word for each of the next calls: `ok`, `500`, `throttled`, `cut` (done, and the answer is lost),
 `late` (done, and answered after `late_seconds`), `hang` (never answered); after them `mood` says. Time is the
@@ -10,6 +13,7 @@ event loop's.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -22,6 +26,9 @@ from botocore.exceptions import (  # type: ignore[import-untyped]
     EndpointConnectionError,
 )
 
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_FREE_SECONDS = 60
+_HIDDEN_SECONDS_MAX = 12 * 3600
 _URL = "http://sqs.test/000000000000/"
 
 
@@ -33,6 +40,7 @@ class Kept:
     visible_at: float
     receipt: str = ""
     count: int = 0
+    received_at: float = 0.0
 
 
 @dataclass
@@ -51,6 +59,8 @@ class FakeSqs:
     calls: list[tuple[str, int]] = field(default_factory=list)
     """Every call that came: its operation, and how many entries it had."""
     closed: int = 0
+    deleted: dict[str, float] = field(default_factory=dict)
+    """When each queue that was deleted was."""
     _receipts: int = 0
     _arrival: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -74,11 +84,23 @@ class FakeSqs:
         """How many messages there are, seen or not."""
         return sum(map(len, self.queues.values()))
 
+    def delete_queue(self, name: str) -> None:
+        """As somebody with other means does."""
+        del self.queues[name]
+        self.deleted[name] = asyncio.get_running_loop().time()
+
     async def get_queue_url(self, QueueName: str) -> dict[str, str]:  # noqa: N803
         return await self._answer("get_queue_url", 0, lambda: self._url(QueueName))
 
     async def create_queue(self, QueueName: str, Attributes: dict[str, str]) -> dict[str, str]:  # noqa: N803
         def make() -> dict[str, str]:
+            if not _NAME.fullmatch(QueueName):
+                raise _error("InvalidParameterValue", 400, "create_queue")
+            if (
+                asyncio.get_running_loop().time()
+                < self.deleted.get(QueueName, -_FREE_SECONDS) + _FREE_SECONDS
+            ):
+                raise _error("AWS.SimpleQueueService.QueueDeletedRecently", 400, "create_queue")
             self.queues.setdefault(QueueName, [])
             self.attributes[QueueName] = Attributes
             return self._url(QueueName)
@@ -103,6 +125,7 @@ class FakeSqs:
         Entries: list[dict[str, Any]],  # noqa: N803
     ) -> dict[str, Any]:
         def send() -> dict[str, Any]:
+            _check_batch(Entries)
             now = asyncio.get_running_loop().time()
             self._of(QueueUrl).extend(Kept(entry["MessageBody"], now) for entry in Entries)
             return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
@@ -120,8 +143,8 @@ class FakeSqs:
         VisibilityTimeout: int,  # noqa: N803
         MessageSystemAttributeNames: list[str],  # noqa: N803
     ) -> dict[str, Any]:
-        assert MaxNumberOfMessages <= 10
-        assert WaitTimeSeconds <= 20
+        if not (1 <= MaxNumberOfMessages <= 10 and 0 <= WaitTimeSeconds <= 20):
+            raise _error("InvalidParameterValue", 400, "receive_message")
         loop = asyncio.get_running_loop()
         until = loop.time() + WaitTimeSeconds
         while loop.time() < until and not self.down and not self.visible():
@@ -148,11 +171,12 @@ class FakeSqs:
         QueueUrl: str,  # noqa: N803
         Entries: list[dict[str, Any]],  # noqa: N803
     ) -> dict[str, Any]:
-        def delete(kept: Kept, _: dict[str, Any]) -> None:
-            if self.undead and kept.count < 2:
+        def delete(kept: Kept | None, _: dict[str, Any]) -> str:
+            if kept is not None and self.undead and kept.count < 2:
                 kept.visible_at = 0.0
-            else:
+            elif kept is not None:
                 self._of(QueueUrl).remove(kept)
+            return ""
 
         return await self._each("delete_message_batch", QueueUrl, Entries, delete)
 
@@ -161,8 +185,16 @@ class FakeSqs:
         QueueUrl: str,  # noqa: N803
         Entries: list[dict[str, Any]],  # noqa: N803
     ) -> dict[str, Any]:
-        def change(kept: Kept, entry: dict[str, Any]) -> None:
-            kept.visible_at = asyncio.get_running_loop().time() + entry["VisibilityTimeout"]
+        def change(kept: Kept | None, entry: dict[str, Any]) -> str:
+            now, seconds = asyncio.get_running_loop().time(), entry["VisibilityTimeout"]
+            if kept is None:
+                return "ReceiptHandleIsInvalid"
+            if kept.visible_at <= now:
+                return "AWS.SimpleQueueService.MessageNotInflight"
+            if now + seconds > kept.received_at + _HIDDEN_SECONDS_MAX:
+                return "InvalidParameterValue"
+            kept.visible_at = now + seconds
+            return ""
 
         answer = await self._each("change_message_visibility_batch", QueueUrl, Entries, change)
         async with self._arrival:
@@ -174,20 +206,18 @@ class FakeSqs:
         operation: str,
         url: str,
         entries: list[dict[str, Any]],
-        act: Callable[[Kept, dict[str, Any]], None],
+        act: Callable[[Kept | None, dict[str, Any]], str],
     ) -> dict[str, Any]:
-        assert 0 < len(entries) <= 10
-
         def all_of_them() -> dict[str, Any]:
-            failed = []
+            _check_batch(entries)
+            failed, done = [], []
             for entry in entries:
                 kept = next((one for one in self._of(url) if one.receipt == entry["ReceiptHandle"]), None)
-                if kept is None or kept.visible_at <= asyncio.get_running_loop().time():
-                    failed.append({"Id": entry["Id"], "Code": "ReceiptHandleIsInvalid", "SenderFault": True})
+                code = act(kept, entry)
+                if code:
+                    failed.append({"Id": entry["Id"], "Code": code, "SenderFault": True})
                 else:
-                    act(kept, entry)
-            lost = {entry["Id"] for entry in failed}
-            done = [{"Id": entry["Id"]} for entry in entries if entry["Id"] not in lost]
+                    done.append({"Id": entry["Id"]})
             return {"Successful": done, "Failed": failed}
 
         return await self._answer(operation, len(entries), all_of_them)
@@ -216,6 +246,7 @@ class FakeSqs:
     def _deliver(self, kept: Kept, visible_at: float) -> dict[str, Any]:
         self._receipts += 1
         kept.receipt, kept.visible_at, kept.count = f"receipt-{self._receipts}", visible_at, kept.count + 1
+        kept.received_at = asyncio.get_running_loop().time()
         return {
             "MessageId": str(id(kept)),
             "ReceiptHandle": kept.receipt,
@@ -233,6 +264,16 @@ class FakeSqs:
         if name not in self.queues:
             raise _error("AWS.SimpleQueueService.NonExistentQueue", 400, "call")
         return self.queues[name]
+
+
+def _check_batch(entries: list[dict[str, Any]]) -> None:
+    """One to ten entries, each under an id of its own."""
+    names = [entry["Id"] for entry in entries]
+    code = "BatchEntryIdsNotDistinct" if len(set(names)) < len(names) else ""
+    if not 1 <= len(entries) <= 10:
+        code = "TooManyEntriesInBatchRequest" if entries else "EmptyBatchRequest"
+    if code:
+        raise _error(f"AWS.SimpleQueueService.{code}", 400, "batch")
 
 
 def _error(code: str, status: int, operation: str) -> ClientError:

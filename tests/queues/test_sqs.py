@@ -58,12 +58,16 @@ def test_a_missing_queue_is_made_with_the_lease_of_a_job_as_its_visibility() -> 
 
 
 def test_a_queue_that_somebody_deleted_is_made_again() -> None:
+    """After the minute for which its name is not free; meanwhile the sweep's enqueues are told why."""
+
     async def story(server: FakeSqs, queue: SqsQueue) -> None:
         await queue.enqueue("a")
-        server.queues.clear()
-        with pytest.raises(QueueError, match="NonExistentQueue"):
-            await queue.enqueue("b")
-        await asyncio.sleep(2)
+        server.delete_queue("jobs")
+        for reason in ("NonExistentQueue", "QueueDeletedRecently"):
+            with pytest.raises(QueueError, match=reason):
+                await queue.enqueue("b")
+            await asyncio.sleep(2)
+        await asyncio.sleep(QUEUE_PAUSE_MAX_SECONDS)
         await queue.enqueue("c")
         job_id, ack, _ = await queue.dequeue()
         assert job_id == "c"
@@ -152,6 +156,41 @@ def test_what_waits_here_too_long_is_left_to_others() -> None:
         await acknowledge()
         waiting.cancel()
         await other.close()
+
+    play(story)
+
+
+def test_what_has_waited_here_is_hidden_anew_as_it_is_handed_out() -> None:
+    """[J-026] Received with others and taken late, it has its whole visibility from then on."""
+
+    async def story(server: FakeSqs, queue: SqsQueue) -> None:
+        await asyncio.gather(queue.enqueue("a"), queue.enqueue("b"))
+        _, ack, _ = await queue.dequeue()
+        await ack()
+        await asyncio.sleep(170)
+        job_id, ack, _ = await queue.dequeue()
+        for _ in range(10):
+            await asyncio.sleep(19)
+            assert server.visible() == 0
+        assert job_id == "b"
+        await ack()
+        assert server.waiting() == 0
+
+    play(story)
+
+
+def test_a_job_of_more_than_twelve_hours_has_its_message_seen_again_and_deleted_all_the_same() -> None:
+    """[J-035] No message is hidden for longer; whoever sees it then finds the job held, and lets it go."""
+
+    async def story(server: FakeSqs, queue: SqsQueue) -> None:
+        await queue.enqueue("a")
+        _, ack, _ = await queue.dequeue()
+        await asyncio.sleep(12 * 3600 - 400)
+        assert server.visible() == 0
+        await asyncio.sleep(1000)
+        assert server.visible() == 1
+        await ack()
+        assert server.waiting() == 0
 
     play(story)
 

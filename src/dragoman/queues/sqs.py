@@ -79,6 +79,7 @@ class SqsQueue:
         self._closing = asyncio.Event()
         self._receiving: asyncio.Task[None] | None = None
         self._prolonging: asyncio.Task[None] | None = None
+        self._renewals: set[asyncio.Task[None]] = set()
 
     async def enqueue(self, job_id: str) -> None:
         """Say that a job is due. Raises `QueueClosed` once closed, `QueueError` where the server fails."""
@@ -164,7 +165,13 @@ class SqsQueue:
         return None
 
     def _hand_out(self, message: _Message) -> None:
+        """Keep it from others as long as somebody has it; from now on, where it has waited here."""
         self._out.add(message)
+        left_seconds = message.visible_at - asyncio.get_running_loop().time()
+        if left_seconds < self._visibility_seconds * (1 - RENEW_SHARE):
+            renewal = asyncio.create_task(self._hide([message]), name="queue visibility of one")
+            self._renewals.add(renewal)
+            renewal.add_done_callback(self._renewals.discard)
         if self._prolonging is None or self._prolonging.done():
             self._prolonging = asyncio.create_task(self._prolong(), name="queue visibility")
 
@@ -220,9 +227,11 @@ class SqsQueue:
         """Keep what is handed out from others, in one call a tick for each ten."""
         while self._out:
             await asyncio.sleep(self._visibility_seconds * RENEW_SHARE)
-            out = list(self._out)
-            prolonged = (_visible_in(message, self._visibility_seconds) for message in out)
-            await asyncio.gather(*(_quietly(self._changes.put(entry)) for entry in prolonged))
+            await self._hide(list(self._out))
+
+    async def _hide(self, messages: Sequence[_Message]) -> None:
+        entries = (_visible_in(message, self._visibility_seconds) for message in messages)
+        await asyncio.gather(*(_quietly(self._changes.put(entry)) for entry in entries))
 
     async def _send(self, entries: Sequence[Entry]) -> Mapping[str, str]:
         return await self._calls.batch("send_message_batch", entries)
