@@ -35,7 +35,9 @@ KEY = "sk-conformance-of-a-good-length"
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way to speak to a model. `proves` says that the vendor marks its answers by a header."""
+    """One way to speak to a model. `proves` says that a vendor marks its answers by a header; its double then
+    refuses what that vendor refuses.
+    """
 
     server: type[ScriptedServer]
     provider: Callable[..., Provider]
@@ -74,7 +76,7 @@ PROTOCOLS = {
 async def protocol(name: str) -> AsyncIterator[tuple[Provider, Callable[[], int] | None]]:
     """A provider with its server, and how many paid requests that has seen."""
     spoken = PROTOCOLS[name]
-    async with spoken.server(Script(known_headers=True)) as server:
+    async with spoken.server(Script(known_headers=spoken.proves)) as server:
         if isinstance(server, ResponsesServer):
             server.works = 0
         provider = spoken.connect(server.url)

@@ -241,15 +241,53 @@ def test_a_batch_of_another_time_is_nobody_elses() -> None:
     run(work, "anthropic")
 
 
-def test_every_page_of_the_list_is_looked_through() -> None:
+def test_every_page_of_the_list_is_looked_through(name: str) -> None:
     async def work(provider: Any, server: Any) -> None:
         await provider.send(provider.render(QUESTION), "attempt-1", 20)
         [batch] = server.batches.values()
         for number in range(150):
-            server.batches[f"other_{number}"] = batch | {"id": f"other_{number}", "metadata": None}
-            server._left[f"other_{number}"] = 0
+            later = f"other_{number}"
+            server.batches[later] = batch | {"id": later, "metadata": None}
+            server._left[later] = 0
+            if isinstance(server, AnthropicBatchServer):  # many of one moment, each another attempt's
+                [mine] = [json.loads(lines) for key, lines in server.results.items() if key == batch["id"]]
+                server.results[later] = json.dumps(mine | {"custom_id": f"attempt-{number + 2}"}).encode()
         server.hasten()
         assert (await provider.ask("attempt-1", 20)).outcome == "SUCCEEDED"
+
+    run(work, name)
+
+
+def test_pages_of_batches_from_before_the_attempt_are_not_asked_for() -> None:
+    attempt_id = SystemChance().new_id()
+
+    async def work(provider: Any, server: Any) -> None:
+        await provider.send(provider.render(QUESTION), attempt_id, 20)
+        [batch] = server.batches.values()
+        old = {"created_at": "2020-01-01T00:00:00Z", "request_counts": {"succeeded": 2}}
+        older = {f"old_{number}": batch | {"id": f"old_{number}"} | old for number in range(350)}
+        server.batches = older | server.batches
+        server._left |= dict.fromkeys(older, 0)
+        seen: list[str] = []
+        listed = server._told
+
+        def told(said: Mapping[str, Any]) -> Any:
+            seen.extend(one["id"] for one in said.get("data", ()))
+            return listed(said)
+
+        server._told = told
+        server.hasten()
+        assert (await provider.ask(attempt_id, 20)).outcome == "SUCCEEDED"
+        assert len(seen) == 100
+
+    run(work, "anthropic", {"act": "lost"})
+
+
+def test_a_key_that_may_make_batches_and_not_list_them_leaves_nothing_to_ask() -> None:
+    async def work(provider: Any, server: Any) -> None:
+        await provider.send(provider.render(QUESTION), "attempt-1", 20)
+        server.hides_answers = True
+        assert await provider.ask("attempt-1", 20) is None
 
     run(work, "openai")
 

@@ -53,7 +53,7 @@ def call(
     """One attempt at a server with one act, what was read of it, and the server."""
 
     async def run() -> tuple[ProviderAnswer, Reply, ScriptedServer]:
-        async with spoken.server(Script(acts=[act], known_headers=known_headers)) as server:
+        async with spoken.server(Script(acts=[act], known_headers=known_headers and spoken.proves)) as server:
             provider = spoken.connect(server.url)
             answer = await send_and_fetch(provider, provider.render(QUESTION), "attempt-1", deadline_seconds)
             await provider.close()
@@ -99,7 +99,7 @@ def test_a_time_out_after_the_work_is_unknown_until_it_is_asked_about(name: str)
     spoken = PROTOCOLS[name]
 
     async def run() -> tuple[ProviderAnswer, ProviderAnswer | None, int]:
-        async with spoken.server(Script(acts=["late"], known_headers=True)) as server:
+        async with spoken.server(Script(acts=["late"], known_headers=spoken.proves)) as server:
             provider = spoken.connect(server.url)
             lost = await provider.send(provider.render(QUESTION), "attempt-1", 0.3)
             found = await provider.ask("attempt-1", 20)
@@ -142,6 +142,12 @@ def test_a_slow_down_names_its_time(name: str, act: Any) -> None:
 def test_an_empty_account_is_no_slow_down(name: str) -> None:
     answer, _, _ = call(PROTOCOLS[name], "spend_limit")
     assert (answer.outcome, answer.code, answer.spend_limit) == ("REJECTED", "PROVIDER_SPEND_LIMIT", True)
+
+
+def test_a_wrong_key_is_told_from_a_wrong_request(name: str) -> None:
+    """[J-065] Whatever status the vendor has for it: no other call of the job would fare better."""
+    answer, _, _ = call(PROTOCOLS[name], "wrong_key")
+    assert (answer.outcome, answer.code, answer.status) == ("REJECTED", "PROVIDER_REJECTED", 401)
 
 
 @pytest.mark.parametrize("act", ["refusal", "stop_filter", "content_filter"])
@@ -191,7 +197,7 @@ def test_what_a_proxy_loses_is_unknown_and_only_what_was_kept_comes_back(name: s
     spoken = PROTOCOLS[name]
 
     async def run() -> tuple[ProviderAnswer, ProviderAnswer | None, int, Reply | None]:
-        async with spoken.server(Script(known_headers=True)) as server:
+        async with spoken.server(Script(known_headers=spoken.proves)) as server:
             address = URL(server.url)
             proxy = Proxy("127.0.0.1", address.port or 0)
             try:

@@ -7,12 +7,13 @@ plain answer spoils that to the making of the batch. Batches are listed newest f
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
 
+from tests.doubles import vendor_rules
 from tests.doubles.anthropic_server import AnthropicServer, error
 from tests.doubles.scripted_server import Seen, main
 
@@ -36,6 +37,11 @@ class AnthropicBatchServer(AnthropicServer):
         app.router.add_get("/v1/messages/batches/{id}", self._look)
         app.router.add_get("/v1/messages/batches/{id}/results", self._results)
         app.router.add_post("/v1/messages/batches/{id}/cancel", self._cancel)
+
+    def wrong(self, said: Mapping[str, Any], removed: Collection[str]) -> str:
+        if "requests" not in said:
+            return super().wrong(said, removed)
+        return vendor_rules.anthropic_batch(said, removed)
 
     def question(self, said: Mapping[str, Any]) -> Mapping[str, Any]:
         return super().question(said["requests"][0]["params"] if "requests" in said else said)
@@ -71,8 +77,14 @@ class AnthropicBatchServer(AnthropicServer):
         self._left = dict.fromkeys(self._left, 0)
 
     async def _list_batches(self, request: web.Request) -> web.Response:
-        newest = list(reversed(self.batches))[: int(request.query.get("limit", "20"))]
-        return self._told({"data": [self._seen(name) for name in newest], "has_more": False})
+        newest, after = list(reversed(self.batches)), request.query.get("after_id")
+        start, limit = newest.index(after) + 1 if after else 0, int(request.query.get("limit", "20"))
+        if not 1 <= limit <= _PAGE_MAX:
+            return error(400, "invalid_request_error", self._marks("req_list"))
+        page = newest[start : start + limit]
+        listing: dict[str, Any] = {"data": [self._seen(name) for name in page]}
+        ends = {"first_id": page[0], "last_id": page[-1]} if page else {"first_id": None, "last_id": None}
+        return self._told(listing | ends | {"has_more": start + len(page) < len(newest)})
 
     async def _look(self, request: web.Request) -> web.Response:
         self.looks += 1
@@ -106,6 +118,7 @@ class AnthropicBatchServer(AnthropicServer):
         return web.json_response(said, headers=self._marks("req_batch"))
 
 
+_PAGE_MAX = 1_000
 _COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
 
 

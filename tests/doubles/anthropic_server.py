@@ -7,11 +7,12 @@ keeps nothing. Errors are `{"type": "error", "error": {…}, "request_id": …}`
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from aiohttp import web
 
+from tests.doubles import vendor_rules
 from tests.doubles.scripted_server import ScriptedServer, Seen, main
 
 REMOVED = frozenset({"temperature", "top_p", "top_k"})
@@ -25,7 +26,19 @@ class AnthropicServer(ScriptedServer):
     known_header = "request-id"
 
     def _add_routes(self, app: web.Application) -> None:
-        app.router.add_post("/v1/messages", self._create)
+        app.router.add_post("/v1/messages", self._complete)
+
+    def complaint(self, request: web.Request, said: Mapping[str, Any]) -> web.Response | None:
+        if not request.headers.get("x-api-key"):
+            return error(401, "authentication_error")
+        version = request.headers.get("anthropic-version", "")
+        removed = REMOVED if version >= "2026-10-21" else ()
+        wrong = vendor_rules.anthropic_headers(request.headers) or self.wrong(said, removed)
+        return error(400, "invalid_request_error", message=wrong) if wrong else None
+
+    def wrong(self, said: Mapping[str, Any], removed: Collection[str]) -> str:
+        """What the vendor finds wrong in a body."""
+        return vendor_rules.anthropic_message(said, removed)
 
     def question(self, said: Mapping[str, Any]) -> Mapping[str, Any]:
         found: Mapping[str, Any] = json.loads(said["messages"][-1]["content"])
@@ -57,6 +70,9 @@ class AnthropicServer(ScriptedServer):
     def spend_limit(self) -> web.Response:
         return error(429, "rate_limit_error", details={"error_code": "enforced_spend_limit_reached"})
 
+    def wrong_key(self) -> web.Response:
+        return error(401, "authentication_error", message="invalid x-api-key")
+
     def content_filter(self) -> web.Response:
         return web.json_response(
             {
@@ -68,15 +84,6 @@ class AnthropicServer(ScriptedServer):
                 "usage": {"input_tokens": 9, "output_tokens": 0},
             }
         )
-
-    async def _create(self, request: web.Request) -> web.StreamResponse:
-        said = await request.json()
-        if not request.headers.get("x-api-key"):
-            return error(401, "authentication_error", self._marks("req_0"))
-        wrong = REMOVED & set(said) or {"model", "max_tokens", "messages"} - set(said)
-        if wrong or not request.headers.get("anthropic-version"):
-            return error(400, "invalid_request_error", self._marks("req_0"))
-        return await self._complete(request)
 
 
 def error(

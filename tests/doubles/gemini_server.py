@@ -12,9 +12,11 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.doubles import vendor_rules
 from tests.doubles.scripted_server import ScriptedServer, Seen, main
 
 _FINISHES = {"length": "MAX_TOKENS", "stop_filter": "SAFETY"}
+_ERROR = "type.googleapis.com/google.rpc.ErrorInfo"
 _RETRY = "type.googleapis.com/google.rpc.RetryInfo"
 
 
@@ -26,6 +28,12 @@ class GeminiServer(ScriptedServer):
 
     def _add_routes(self, app: web.Application) -> None:
         app.router.add_post("/v1beta/models/{call}", self._generate)
+
+    def complaint(self, request: web.Request, said: Mapping[str, Any]) -> web.Response | None:
+        if not request.headers.get("x-goog-api-key"):
+            return error(403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers")
+        wrong = vendor_rules.gemini_request(said)
+        return error(400, "INVALID_ARGUMENT", wrong) if wrong else None
 
     def question(self, said: Mapping[str, Any]) -> Mapping[str, Any]:
         found: Mapping[str, Any] = json.loads(said["contents"][-1]["parts"][0]["text"])
@@ -60,14 +68,16 @@ class GeminiServer(ScriptedServer):
             429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted. Please go to AI Studio."
         )
 
+    def wrong_key(self) -> web.Response:
+        told = {"@type": _ERROR, "reason": "API_KEY_INVALID", "domain": "googleapis.com"}
+        return error(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", [told])
+
     def content_filter(self) -> web.Response:
         return web.json_response({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {}})
 
     async def _generate(self, request: web.Request) -> web.StreamResponse:
         if not request.match_info["call"].endswith(":generateContent"):
             return error(404, "NOT_FOUND")
-        if not request.headers.get("x-goog-api-key"):
-            return error(403, "PERMISSION_DENIED")
         return await self._complete(request)
 
 

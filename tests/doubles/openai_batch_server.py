@@ -20,7 +20,8 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.doubles.chat_server import ChatServer, error
+from tests.doubles import vendor_rules
+from tests.doubles.chat_server import ChatServer, error, keyless
 from tests.doubles.scripted_server import Seen, main
 
 BATCH_ACTS = frozenset({"expire", "expire_done", "line_error", "invalid", "vanish"})
@@ -49,6 +50,11 @@ class OpenAIBatchServer(ChatServer):
         app.router.add_get("/v1/batches/{id}", self._look)
         app.router.add_post("/v1/batches/{id}/cancel", self._cancel)
 
+    def wrong(self, said: Mapping[str, Any]) -> str:
+        if "input_file_id" not in said:
+            return super().wrong(said)
+        return vendor_rules.openai_batch(said, [self._line(said)])
+
     def question(self, said: Mapping[str, Any]) -> Mapping[str, Any]:
         if "input_file_id" not in said:
             return super().question(said)
@@ -57,9 +63,7 @@ class OpenAIBatchServer(ChatServer):
     def completion(self, act: Mapping[str, Any], seen: Seen, said: Mapping[str, Any]) -> dict[str, Any]:
         if "input_file_id" not in said:
             return super().completion(act, seen, said)
-        assert said["completion_window"] == "24h"
         line, name = self._line(said), f"batch_{seen.number}"
-        assert (line["url"], line["method"]) == (said["endpoint"], "POST")
         batch = {
             "id": name,
             "object": "batch",
@@ -120,9 +124,15 @@ class OpenAIBatchServer(ChatServer):
         form = await request.post()
         file = form["file"]
         assert isinstance(file, web.FileField)
-        name = f"file-{len(self.files) + 1}"
-        self.files[name] = file.file.read()
-        self.uploads.append({key: value for key, value in form.items() if isinstance(value, str)})
+        name, lines = f"file-{len(self.files) + 1}", file.file.read()
+        fields = {key: value for key, value in form.items() if isinstance(value, str)}
+        wrong = vendor_rules.openai_file(fields, file.filename, [*map(json.loads, lines.splitlines())])
+        refused = keyless(request) or (error(400, "invalid_file", {}, message=wrong) if wrong else None)
+        if refused is not None:
+            refused.headers.update(self._marks("req_file"))
+            return refused
+        self.files[name] = lines
+        self.uploads.append(fields)
         return self._told({"id": name, "object": "file", "purpose": form["purpose"]})
 
     async def _content_of_file(self, request: web.Request) -> web.Response:
@@ -132,6 +142,8 @@ class OpenAIBatchServer(ChatServer):
         return web.Response(body=kept, content_type="application/jsonl", headers=self._marks("req_file"))
 
     async def _list_batches(self, request: web.Request) -> web.Response:
+        if self.hides_answers:
+            return error(401, "insufficient_permissions", self._marks("req_list"))
         newest = list(reversed(self.batches))
         after = request.query.get("after")
         start = newest.index(after) + 1 if after else 0

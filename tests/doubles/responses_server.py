@@ -13,7 +13,8 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.doubles.chat_server import error
+from tests.doubles import vendor_rules
+from tests.doubles.chat_server import error, keyless, refusal
 from tests.doubles.scripted_server import ScriptedServer, Seen, main
 
 
@@ -30,6 +31,12 @@ class ResponsesServer(ScriptedServer):
         app.router.add_post("/v1/responses", self._complete)
         app.router.add_get("/v1/responses/{id}", self._fetch)
         app.router.add_post("/v1/responses/{id}/cancel", self._cancel)
+
+    def complaint(self, request: web.Request, said: Mapping[str, Any]) -> web.Response | None:
+        if not self.script.known_headers:
+            return None
+        wrong = vendor_rules.openai_headers(request.headers) or vendor_rules.openai_responses(said)
+        return keyless(request) or refusal(wrong)
 
     def question(self, said: Mapping[str, Any]) -> Mapping[str, Any]:
         found: Mapping[str, Any] = json.loads(said["input"][-1]["content"])
@@ -51,10 +58,13 @@ class ResponsesServer(ScriptedServer):
         return error(429, "rate_limit_exceeded", {"Retry-After": str(seconds)})
 
     def spend_limit(self) -> web.Response:
-        return error(429, "insufficient_quota", {})
+        return error(429, "project_spend_limit_exceeded", {}, "insufficient_quota")
 
     def content_filter(self) -> web.Response:
         return error(400, "invalid_prompt", {})
+
+    def wrong_key(self) -> web.Response:
+        return error(401, "invalid_api_key", {})
 
     def _ended(self, act: Mapping[str, Any], seen: Seen, said: Mapping[str, Any]) -> dict[str, Any]:
         content, status, incomplete, failure = self._content(act, seen.question), "completed", None, None

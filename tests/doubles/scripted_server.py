@@ -18,11 +18,14 @@ name or an object `{"act": name, …}`:
     garbage        200, and no JSON
     status         `status`, `body`, `headers`             slow_down   429 that names `retry_after` seconds
     spend_limit    no money left, as the vendor says it    content_filter  a refusal as an error
+    wrong_key      a key that the vendor does not know
     refusal        200 with a refusal                      stop_filter 200 that was stopped for its content
     hang           accepted, answered after release        silent      accepted, never answered
     close, reset   the connection ends after the request was read, by FIN or RST
     cut            the head and a `share` of the body, then the connection ends
     lost, late     all is done and kept; the connection ends, or stays mute until release
+
+What the vendor's documentation forbids is refused as the vendor does (`vendor_rules`), and is no call.
 
 `seconds` on any act waits before the answer, `content` takes the place of the reply's text. `rules` come
 before the acts and take no turn of theirs: `{"contains": text, "act": …}` for questions with such a text,
@@ -155,6 +158,10 @@ class ScriptedServer:
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         said = json.loads(body)
+        refused = self.complaint(request, said)
+        if refused is not None:
+            refused.headers.update(self._marks("req_refused"))
+            return refused
         question = self.question(said)
         act, took_turn = self.script.act(self._turns, question)
         self._turns += took_turn
@@ -196,6 +203,8 @@ class ScriptedServer:
                 return self.spend_limit()
             case "content_filter":
                 return self.content_filter()
+            case "wrong_key":
+                return self.wrong_key()
         completion = self.completion(act, seen, said)
         self.keep(completion, said)
         if act["act"] == "late":
@@ -208,6 +217,10 @@ class ScriptedServer:
     def _add_routes(self, app: web.Application) -> None:
         """Where the protocol is spoken; `_complete` takes the paid requests."""
         raise NotImplementedError
+
+    def complaint(self, request: web.Request, said: Mapping[str, Any]) -> web.Response | None:
+        """What the vendor answers to a request that its documentation forbids; such a one is no call."""
+        return None
 
     def question(self, said: Mapping[str, Any]) -> Mapping[str, Any]:
         """The question in a request's body."""
@@ -227,6 +240,10 @@ class ScriptedServer:
 
     def content_filter(self) -> web.Response:
         """A refusal of the content, as an error."""
+        raise NotImplementedError
+
+    def wrong_key(self) -> web.Response:
+        """A key that nobody has."""
         raise NotImplementedError
 
     def keep(self, completion: Mapping[str, Any], said: Mapping[str, Any]) -> None:

@@ -21,12 +21,16 @@ import socket
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs
 from xml.dom import minidom
+from xml.parsers.expat import ExpatError
 
 from aiohttp import web
+
+from tests.doubles import vendor_rules
 
 Act = str | Mapping[str, Any]
 _OUTSIDE_TAGS = re.compile(r"(<[^>]*>|&\w+;|\s+)")
@@ -114,7 +118,7 @@ class TextServerDouble:
         """An act that only this protocol has."""
         raise NotImplementedError(act["act"])
 
-    def complaint(self, said: Mapping[str, Any]) -> web.Response | None:
+    def complaint(self, seen: Seen) -> web.Response | None:
         """What the server holds against a request."""
         return None
 
@@ -160,7 +164,7 @@ class TextServerDouble:
                 pass
             case _:
                 return self.own_act(act)
-        return self.complaint(seen.said) or self.answer(seen.said, lambda texts: texts)
+        return self.complaint(seen) or self.answer(seen.said, lambda texts: texts)
 
 
 class DeepLServer(TextServerDouble):
@@ -184,13 +188,23 @@ class DeepLServer(TextServerDouble):
     def refusal(self, status: int, message: str) -> web.Response:
         return web.json_response({"message": message}, status=status)
 
-    def complaint(self, said: Mapping[str, Any]) -> web.Response | None:
-        if len(said["text"]) > 50:
-            return self.refusal(400, "Value for 'text' not supported: too many texts")
-        if said.get("tag_handling") == "xml":
-            for text in said["text"]:
-                minidom.parseString(f"<text>{text}</text>")  # noqa: S318 - our own text, parsed strictly
+    def complaint(self, seen: Seen) -> web.Response | None:
+        if not seen.headers.get("authorization", "").removeprefix("DeepL-Auth-Key "):
+            return self.refusal(403, "Forbidden")
+        status, wrong = vendor_rules.deepl_request(seen.said, seen.body)
+        if status:
+            return self.refusal(status, wrong)
+        if seen.said.get("tag_handling") == "xml":
+            try:
+                for text in seen.said["text"]:
+                    minidom.parseString(f"<text>{text}</text>")  # noqa: S318 - our own text, parsed strictly
+            except ExpatError:
+                return self.bad_tags()
         return None
+
+    def bad_tags(self) -> web.Response:
+        """What its strict parser says: the one error whose text stands under another name."""
+        return web.json_response({"Message": "Tag handling parsing failed, please check input."}, status=400)
 
     def own_act(self, act: Mapping[str, Any]) -> web.Response:
         match act["act"]:
@@ -202,11 +216,19 @@ class DeepLServer(TextServerDouble):
                 return self.refusal(403, "Forbidden")
             case "too_large":
                 return self.refusal(413, "Request Entity Too Large")
-        return self.refusal(400, "Tag handling parsing failed, please check input.")
+        return self.bad_tags()
 
 
 class LibreTranslateServer(TextServerDouble):
-    """`POST /translate` and `GET /languages`; unescapes what it gives, as the real one does."""
+    """`POST /translate` and `GET /languages`; unescapes all that it gives, as the real one does.
+
+    `texts_max` and `characters_max` are the operator's bounds (`--batch-limit`, `--char-limit`), `needs_key`
+    says that nobody is served without one.
+    """
+
+    texts_max: int | None = None
+    characters_max: int | None = None
+    needs_key = False
 
     LANGUAGES: Sequence[Mapping[str, Any]] = (
         {"code": "en", "name": "English", "targets": ["de", "en", "es", "pt-BR", "zh-Hans", "zh-Hant"]},
@@ -224,7 +246,25 @@ class LibreTranslateServer(TextServerDouble):
         texts = [translated(text) for text in said["q"]]
         if said["format"] == "html":  # a parser spells empty tags out
             texts = [re.sub(r"<([a-z]\d+)/>", r"<\1></\1>", text) for text in texts]
-        return web.json_response({"translatedText": edit(texts)})
+        return web.json_response({"translatedText": edit([*map(unescape, texts)])})
+
+    def complaint(self, seen: Seen) -> web.Response | None:
+        said = seen.said
+        texts, codes = said.get("q") or [], [str(one["code"]) for one in self.LANGUAGES]
+        if self.needs_key and not said.get("api_key"):
+            return self.refusal(400, "Please contact the server operator to get an API key")
+        missing = next((name for name in ("q", "source", "target") if not said.get(name)), "")
+        if missing:
+            return self.refusal(400, f"Invalid request: missing {missing} parameter")
+        for size, limit in ((len(texts), self.texts_max), (sum(map(len, texts)), self.characters_max)):
+            if limit is not None and size > limit:
+                return self.refusal(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
+        strange = next((said[name] for name in ("source", "target") if said[name] not in codes), "")
+        if strange:
+            return self.refusal(400, f"{strange} is not supported")
+        if said.get("format", "text") not in ("text", "html"):
+            return self.refusal(400, f"{said['format']} format is not supported")
+        return None
 
     def refusal(self, status: int, message: str) -> web.Response:
         return web.json_response({"error": message}, status=status)
@@ -251,8 +291,8 @@ class ApertiumServer(TextServerDouble):
         data = {"responseData": {"translatedText": together}, "responseDetails": None, "responseStatus": 200}
         return web.json_response(data)
 
-    def complaint(self, said: Mapping[str, Any]) -> web.Response | None:
-        if tuple(said["langpair"].split("|")) in self.PAIRS:
+    def complaint(self, seen: Seen) -> web.Response | None:
+        if tuple(seen.said["langpair"].split("|")) in self.PAIRS:
             return None
         return self.refusal(400, "That pair is not installed")
 

@@ -79,6 +79,21 @@ def test_an_inquiry_that_fails_is_no_finding() -> None:
     assert asked.outcome == "NOT_STARTED"
 
 
+def test_a_key_that_may_send_and_not_read_leaves_nothing_to_ask() -> None:
+    """A restricted key: waiting until it may look would have no end, so the money policy decides."""
+
+    async def run() -> None:
+        async with ChatServer(Script(known_headers=True)) as server:
+            server.hides_answers = True
+            provider = make_chat(server.url, OPENAI)
+            sent = await provider.send(provider.render(QUESTION), "attempt-1", 20)
+            assert (sent.outcome, len(server.stored)) == ("SUCCEEDED", 1)
+            assert await provider.ask("attempt-1", 20) is None
+            await provider.close()
+
+    asyncio.run(run())
+
+
 def test_a_server_that_keeps_nothing_is_not_asked() -> None:
     provider = make_chat()
     assert not provider.askable

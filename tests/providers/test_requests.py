@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.content.locales import choose_code
-from dragoman.model.completions import CompletionRequest, PromptItem
+from dragoman.model.completions import CompletionRequest, PromptItem, ProviderAnswer
 from dragoman.providers import failures
 from dragoman.providers.anthropic import AnthropicProvider
 from dragoman.providers.chat import ChatProvider
@@ -21,6 +21,7 @@ from dragoman.providers.responses import ResponsesProvider
 from dragoman.providers.vendors import AZURE, OPENAI
 from tests.conformance.protocols import PROTOCOLS
 from tests.doubles.chat_server import ChatServer, Script
+from tests.doubles.scripted_server import ScriptedServer
 from tests.providers.calls import KEY, NOWHERE, QUESTION
 
 V1 = "/openai/v1/chat/completions"
@@ -35,6 +36,19 @@ def make(protocol: Any, url: str = NOWHERE, **more: Any) -> Any:
 def body(protocol: Any, **more: Any) -> dict[str, Any]:
     said: dict[str, Any] = json.loads(make(protocol, **more).render(QUESTION))
     return said
+
+
+def answered(double: ScriptedServer, protocol: Any) -> ProviderAnswer:
+    """What one call to a server comes to."""
+
+    async def run() -> ProviderAnswer:
+        async with double as server:
+            provider = make(protocol, server.url)
+            answer: ProviderAnswer = await provider.send(provider.render(QUESTION), "attempt-1", 20)
+            await provider.close()
+            return answer
+
+    return asyncio.run(run())
 
 
 def test_anthropic_gets_a_cache_breakpoint_a_schema_and_nothing_that_its_version_removed() -> None:
@@ -278,6 +292,7 @@ def test_the_wait_that_an_answer_asks_for(
 @pytest.mark.parametrize(
     "status, message",
     [
+        (400, "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing."),
         (400, "You have reached your specified API usage limits. You will regain access on 2026-12-01."),
         (400, "You have reached your specified workspace API usage limits."),
         (429, "Your prepayment credits are depleted. Please go to AI Studio."),
@@ -288,6 +303,81 @@ def test_money_is_known_by_its_words_where_the_vendor_has_no_code_for_it(status:
     said = {"error": {"type": "invalid_request_error", "message": message}}
     answer = failures.judge(Sent(True, status, {}, json.dumps(said).encode(), True), ())
     assert (answer.outcome, answer.code, answer.spend_limit) == ("REJECTED", "PROVIDER_SPEND_LIMIT", True)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+    ],
+)
+def test_each_code_of_openais_for_no_money_stands_for_itself(code: str) -> None:
+    """Its type may be the broader `insufficient_quota`, and need not be."""
+    said = {"error": {"message": "no", "type": "rate_limit_error", "code": code}}
+    answer = failures.judge(
+        Sent(True, 429, {"x-ratelimit-reset-tokens": "6m0s"}, json.dumps(said).encode(), True), ()
+    )
+    assert (answer.code, answer.spend_limit, answer.retry_after_seconds) == (
+        "PROVIDER_SPEND_LIMIT",
+        True,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    "error, status",
+    [
+        ({"code": "context_length_exceeded", "type": "invalid_request_error"}, 413),
+        ({"code": 400, "details": [{"@type": "x"}, {"reason": "API_KEY_INVALID"}]}, 401),
+        ({"code": "invalid_value"}, 400),
+    ],
+)
+def test_a_400_that_others_have_a_status_for_has_that(error: dict[str, object], status: int) -> None:
+    """Too much for one request is asked for in halves, a wrong key ends the job: by their statuses."""
+    said = json.dumps({"error": {"message": "no", **error}}).encode()
+    answer = failures.judge(Sent(True, 400, {}, said, True), ())
+    assert (answer.outcome, answer.code, answer.status) == ("REJECTED", "PROVIDER_REJECTED", status)
+    assert answer.message == "HTTP 400: no"
+
+
+@pytest.mark.parametrize(
+    "said, message",
+    [
+        (
+            {"error": "'response_format.type' must be 'json_schema'"},
+            "'response_format.type' must be 'json_schema'",
+        ),
+        (
+            {"object": "error", "message": "The model does not exist.", "code": 404},
+            "The model does not exist.",
+        ),
+        ({"error": {"message": "model not found", "type": "api_error"}}, "model not found"),
+        ({"message": "no upstream"}, ""),
+        ({"detail": "Not Found"}, ""),
+    ],
+)
+def test_compatible_servers_spell_their_errors_in_three_ways(said: dict[str, object], message: str) -> None:
+    """LM Studio, vLLM before its wrapper, and all others; what stands on the way speaks otherwise."""
+    answer = answered(ChatServer([{"act": "status", "status": 404, "body": said}]), ChatProvider)
+    assert answer.outcome == ("REJECTED" if message else "CONNECTION_UNKNOWN")
+    assert not message or answer.message == f"HTTP 404: {message}"
+
+
+def test_a_gateway_before_gemini_speaks_otherwise_than_google() -> None:
+    act = {"act": "status", "status": 404, "body": {"error": "no healthy upstream"}}
+    assert answered(PROTOCOLS["gemini"].server([act]), GeminiProvider).outcome == "CONNECTION_UNKNOWN"
+
+
+def test_where_thoughts_count_towards_the_bound_it_has_room_for_them() -> None:
+    """OpenAI's and Azure's `max_completion_tokens` bounds reasoning too; `max_tokens` of others does not."""
+    hosted = body(ChatProvider, vendor=OPENAI)["max_completion_tokens"]
+    assert hosted == body(ChatProvider, vendor=AZURE)["max_completion_tokens"]
+    assert hosted == body(ResponsesProvider)["max_output_tokens"]
+    assert hosted > body(ChatProvider)["max_tokens"] + 4_000
 
 
 def test_other_words_of_a_400_are_no_matter_of_money() -> None:

@@ -5,13 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import shutil
-import socket
-import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -22,7 +17,7 @@ from dragoman.content.locales import choose_code
 from dragoman.kernel.errors import LocaleError
 from dragoman.model.completions import CompletionRequest, PromptItem, ProviderAnswer, Reply
 from dragoman.model.contracts import Provider
-from dragoman.providers import apertium_http, deepl, libretranslate, markup, positions
+from dragoman.providers import deepl, libretranslate, markup, positions
 from dragoman.providers.apertium_http import ApertiumHttpProvider
 from dragoman.providers.deepl import DeepLProvider
 from dragoman.providers.libretranslate import LibreTranslateProvider
@@ -251,6 +246,11 @@ def test_deepls_own_refusals(act: str, code: str, spend_limit: bool) -> None:
     assert (answer.outcome, answer.code, answer.spend_limit) == ("REJECTED", code, spend_limit)
 
 
+def test_deepls_parser_says_what_is_wrong_under_another_name() -> None:
+    answer = one_call("deepl", ["bad_tags"]).answer
+    assert answer.message == "HTTP 400: Tag handling parsing failed, please check input."
+
+
 def test_the_hosted_deepl_is_priced_and_its_free_plan_is_not() -> None:
     assert make_deepl(deepl.PRO_URL, priced=None).priced
     assert not make_deepl(deepl.FREE_URL, priced=None).priced
@@ -360,6 +360,40 @@ def test_libretranslate_is_asked_for_html_only_where_markers_are() -> None:
     assert dict(plain.reply.items)["a7"] == "Gardené & houseé"
 
 
+def test_what_libretranslate_would_unescape_travels_in_tags() -> None:
+    """It unescapes whatever it gives, also of `text`: a literal `&amp;` would come back as `&`."""
+    literal = CompletionRequest(
+        "en", "es", (PromptItem("k2", "Write &amp; for &"), PromptItem("a7", "Hello"))
+    )
+    called = one_call("libretranslate", request=literal)
+    assert called.calls[0].said["format"] == "html"
+    assert dict(called.reply.items)["k2"].replace("é", "") == "Write &amp; for &"
+
+
+@pytest.mark.parametrize(
+    "bounds, status",
+    [({"texts_max": 2}, 413), ({"characters_max": 20}, 413), ({"needs_key": True}, 401), ({}, 200)],
+)
+def test_libretranslates_400_says_in_words_what_others_have_a_status_for(
+    bounds: dict[str, int], status: int
+) -> None:
+    """The operator's bounds are met by halves; without a key nobody is served, whatever is asked."""
+
+    class Bounded(LibreTranslateServer):
+        texts_max = bounds.get("texts_max")
+        characters_max = bounds.get("characters_max")
+        needs_key = bool(bounds.get("needs_key"))
+
+    async def run() -> ProviderAnswer:
+        async with Bounded() as server:
+            provider = make_libre(server.url, None)
+            answer = await provider.send(provider.render(QUESTION), "attempt-1", 10)
+            await provider.close()
+            return answer
+
+    assert asyncio.run(run()).status == status
+
+
 def test_a_pair_that_a_server_lacks_is_refused_before_any_send() -> None:
     for provider in (make_libre("http://127.0.0.1:9"), make_apertium("http://127.0.0.1:9")):
         with pytest.raises(LocaleError):
@@ -388,77 +422,3 @@ _PIECES = st.sampled_from(
 @given(text=st.lists(_PIECES).map("".join), xml=st.booleans())
 def test_markers_survive_as_tags(text: str, xml: bool) -> None:
     assert markup.from_tags(markup.to_tags(text, xml=xml), xml=xml) == text
-
-
-@pytest.fixture(scope="module")
-def apy_url() -> Iterator[str]:
-    """Apertium's own service, where it is installed."""
-    program = shutil.which("apertium-apy")
-    if program is None or not Path("/usr/share/apertium/modes/eng-spa.mode").exists():
-        pytest.skip("apertium-apy with eng-spa is not installed")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [program, "-p", str(port), "-j1", "/usr/share/apertium"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _await_listening(port)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _await_listening(port: int) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    raise TimeoutError("apertium-apy does not listen")
-
-
-def test_the_real_service_keeps_markers_and_numbers(apy_url: str) -> None:
-    """Apertium's own APY with eng-spa: every text back, translated, its markers kept."""
-    marked = PromptItem("k2", "The ⟦1⟧house⟦/1⟧ has ⟦2⟧ doors.")
-    many = CompletionRequest(
-        "en",
-        "es",
-        (marked, *QUESTION.items[1:], *(PromptItem(f"n{n}", f"The red house {n}.") for n in range(20))),
-    )
-
-    async def run() -> Reply:
-        provider = make_apertium(apy_url)
-        answer = await provider.send(provider.render(many), "attempt-1", 30)
-        assert answer.outcome == "SUCCEEDED", answer
-        await provider.close()
-        return provider.read(answer.body or b"")
-
-    reply = asyncio.run(run())
-    texts = dict(reply.items)
-    assert (reply.finish, list(texts)) == ("complete", [item.id for item in many.items])
-    assert texts["k2"] == "La ⟦1⟧casa⟦/1⟧ tiene ⟦2⟧ puertas."
-    assert texts["n7"] == "La casa roja 7."
-
-
-def test_what_the_real_service_cuts_off_is_asked_for_again(apy_url: str) -> None:
-    """It takes ten pieces of a long request and drops the rest silently: that is `length`, no lost text."""
-    long = CompletionRequest(
-        "en", "es", tuple(PromptItem(f"n{n}", "The red house has a large garden. " * 60) for n in range(30))
-    )
-
-    async def run() -> Reply:
-        provider = make_apertium(apy_url)
-        answer = await provider.send(provider.render(long), "attempt-1", 60)
-        await provider.close()
-        return provider.read(answer.body or b"")
-
-    reply = asyncio.run(run())
-    assert reply.finish == "length"
-    assert 0 < len(reply.items) < 30
-
-
-def test_the_real_service_lists_its_pairs(apy_url: str) -> None:
-    import urllib.request
-
-    with urllib.request.urlopen(f"{apy_url}/listPairs", timeout=10) as answer:  # noqa: S310 - loopback
-        assert ("eng", "spa") in apertium_http.read_pairs(answer.read())

@@ -8,12 +8,11 @@ leaves the attempt as unknown as it was.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Unpack
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from dragoman.kernel import limits
 from dragoman.kernel.identity import made_seconds
@@ -35,6 +34,8 @@ _STATUSES: Mapping[str, int] = {
     "overloaded_error": 529,
 }
 """The status that a plain call has for a type of error; any other type is the server's own trouble."""
+_PAGE = 100
+_WINDOW_SECONDS = limits.BATCH_CLOCKS_SECONDS + limits.CALL_TIMEOUT_SECONDS
 
 
 class AnthropicBatchesProvider(Batching):
@@ -64,32 +65,48 @@ class AnthropicBatchesProvider(Batching):
 
     async def ask(self, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
         """The batch whose results carry this attempt's id; see the module for what can be known of it."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + deadline_seconds
-        listing = await self._hosted.call("GET", f"{self._url}?limit=100", None, end - loop.time())
-        if listing.outcome != failures.SUCCEEDED:
-            return failures.unclear(listing)
-        undecided: ProviderAnswer | None = None
-        for batch in batching.members(listing):
-            if not (_holds_one(batch) and _is_of_its_time(batch, attempt_id)):
-                continue
-            found = await self._ended_or_working(batch, attempt_id, lambda: end - loop.time())
+        left_seconds = batching.left(deadline_seconds)
+        candidates, undecided = await self._candidates(attempt_id, left_seconds)
+        for batch in candidates:
+            found = await self._ended_or_working(batch, attempt_id, left_seconds)
             if found is not None and (found.outcome == failures.SUCCEEDED or found.final):
                 return found
             undecided = undecided or (failures.unclear(found) if found is not None else None)
         return undecided
 
+    async def _candidates(
+        self, attempt_id: str, left_seconds: Callable[[], float]
+    ) -> tuple[list[dict[str, object]], ProviderAnswer | None]:
+        """The batches that an attempt may have made, and what kept us from seeing all of them, if anything.
+
+        Listed newest first, page by page, back to those of before the attempt.
+        """
+        candidates: list[dict[str, object]] = []
+        after = ""
+        for _ in range(limits.BATCH_LIST_PAGES):
+            query = {"limit": str(_PAGE), **({"after_id": after} if after else {})}
+            listing = await self._hosted.call("GET", f"{self._url}?{urlencode(query)}", None, left_seconds())
+            if failures.is_closed_to_looks(listing):
+                break
+            if listing.outcome != failures.SUCCEEDED:
+                return candidates, failures.unclear(listing)
+            page, said = batching.members(listing), parsed(listing.body or b"") or {}
+            candidates += [one for one in page if _holds_one(one) and _is_of_its_time(one, attempt_id)]
+            after = str(said.get("last_id") or "")
+            if not (page and after and said.get("has_more")) or _is_before(page[-1], attempt_id):
+                break
+        return candidates, None
+
     async def fetch(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
         """One look at a batch; its answer, once it has ended. None where none is there (any more)."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + deadline_seconds
-        seen = await self._hosted.call("GET", self._url_of(reference), None, end - loop.time())
+        left_seconds = batching.left(deadline_seconds)
+        seen = await self._hosted.call("GET", self._url_of(reference), None, left_seconds())
         if batching.is_unknown_there(seen):
             return None
         batch = parsed(seen.body or b"") if seen.outcome == failures.SUCCEEDED else None
         if batch is None:
             return failures.unclear(seen, reference)
-        return await self._ended_or_working(batch, attempt_id, lambda: end - loop.time())
+        return await self._ended_or_working(batch, attempt_id, left_seconds)
 
     async def cancel(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
         """Ask the provider to stop a batch; what it has answered until then is paid for."""
@@ -134,10 +151,20 @@ def _holds_one(batch: Mapping[str, object]) -> bool:
 
 def _is_of_its_time(batch: Mapping[str, object], attempt_id: str) -> bool:
     """Whether a batch may have been made by an attempt, whose id tells when that began; doubt says yes."""
+    later = _seconds_later(batch, attempt_id)
+    return later is None or abs(later) <= _WINDOW_SECONDS
+
+
+def _is_before(batch: Mapping[str, object], attempt_id: str) -> bool:
+    """Whether a batch was surely made before an attempt began, as all were that are listed after it."""
+    later = _seconds_later(batch, attempt_id)
+    return later is not None and later < -_WINDOW_SECONDS
+
+
+def _seconds_later(batch: Mapping[str, object], attempt_id: str) -> float | None:
+    began = made_seconds(attempt_id)
     try:
         made = datetime.fromisoformat(str(batch.get("created_at"))).timestamp()
     except ValueError:
-        return True
-    window = limits.BATCH_CLOCKS_SECONDS + limits.CALL_TIMEOUT_SECONDS
-    began = made_seconds(attempt_id)
-    return began is None or abs(made - began) <= window
+        return None
+    return None if began is None else made - began

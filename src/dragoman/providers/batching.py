@@ -8,8 +8,9 @@ ended batch says that its request was refused or never worked.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -140,6 +141,13 @@ def unworked(reference: str, message: str) -> ProviderAnswer:
 def is_unknown_there(answer: ProviderAnswer) -> bool:
     """Whether the provider says that it has no such thing (any more)."""
     return answer.outcome == failures.REJECTED and answer.status == 404
+
+
+def left(deadline_seconds: float) -> Callable[[], float]:
+    """How long is left of a deadline that several requests share."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + deadline_seconds
+    return lambda: end - loop.time()
 
 
 def members(listing: ProviderAnswer) -> list[dict[str, object]]:

@@ -89,7 +89,9 @@ class ChatProvider:
                     {"role": "system", "content": briefing.instructions(request)},
                     {"role": "user", "content": exchange.question(request, source, target)},
                 ],
-                self._vendor.output_cap: briefing.output_tokens(request, self._hosted.output_tokens_max),
+                self._vendor.output_cap: briefing.output_tokens(
+                    request, self._hosted.output_tokens_max, thinks=self._vendor.thinks
+                ),
             }
         )
 
@@ -113,6 +115,8 @@ class ChatProvider:
             return None
         url = self._list_url + "?" + urlencode({"metadata[attempt_id]": attempt_id})
         listing = await self._call("GET", url, None, attempt_id, deadline_seconds)
+        if failures.is_closed_to_looks(listing):
+            return None
         if listing.outcome != failures.SUCCEEDED:
             return listing
         for kept in _listed(listing.body or b""):

@@ -190,9 +190,9 @@ class DeepLProvider:
 
 
 def read_error(body: bytes) -> Mapping[str, object] | None:
-    """DeepL's error body: `message`, and at times `detail`."""
+    """DeepL's error body: `message` (its parser of tags spells it `Message`), and at times `detail`."""
     said = failures.error_body(body)
-    message, detail = said.get("message"), said.get("detail")
+    message, detail = said.get("message", said.get("Message")), said.get("detail")
     if not isinstance(message, str):
         return None
     return {"message": f"{message} {detail}" if isinstance(detail, str) else message}

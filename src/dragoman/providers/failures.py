@@ -75,6 +75,9 @@ SPEND_LIMIT_REASONS = frozenset(
     {
         "insufficient_quota",
         "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
         "billing_hard_limit_reached",
         "billing_not_active",
         "enforced_spend_limit_reached",
@@ -85,6 +88,7 @@ SPEND_LIMIT_REASONS = frozenset(
 """A 429 with one of these means no money, and waiting does not help."""
 
 SPEND_LIMIT_MESSAGES = (
+    "your credit balance is too low",
     "you have reached your specified api usage limits",
     "you have reached your specified workspace api usage limits",
     "prepayment credits are depleted",
@@ -98,6 +102,14 @@ REFUSAL_REASONS = frozenset(
 )
 """A 400 with one of these refuses this content and nothing else."""
 
+REASONS_MEANT: Mapping[str, int] = {
+    "api_key_invalid": 401,
+    "context_length_exceeded": 413,
+    "request_too_large": 413,
+}
+"""Reasons that some give under 400, as the statuses that others have for them: who reads an answer's status
+need not know who gave it.
+"""
 
 RESETS = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens")
 """When a rate is open again, as a duration: told with every answer, and of use where no Retry-After is."""
@@ -168,6 +180,14 @@ def unclear(looked: ProviderAnswer, reference: str = "") -> ProviderAnswer:
     )
 
 
+def is_closed_to_looks(looked: ProviderAnswer) -> bool:
+    """Whether the provider lets this key look at nothing, or has nothing to look at: so nothing can be asked.
+
+    A key may be allowed to send and not to read; waiting for it to be allowed would have no end.
+    """
+    return looked.outcome == REJECTED and looked.status in (401, 403, 404, 405)
+
+
 def outcome_of(error: BaseException | None, connected: bool) -> str:
     """What an exception says about the request."""
     if not connected:
@@ -179,6 +199,17 @@ def envelope(body: bytes) -> Mapping[str, object] | None:
     """The `error` object of a protocol's error body, None where the body is no such thing."""
     error = error_body(body).get("error")
     return error if isinstance(error, dict) else None
+
+
+def compatible_envelope(body: bytes) -> Mapping[str, object] | None:
+    """The same of servers that speak a vendor's protocol, and spell its errors in two more ways.
+
+    LM Studio gives the text alone, `{"error": "…"}`; vLLM gave `{"object": "error", "message": "…", …}`.
+    """
+    said = error_body(body)
+    if isinstance(said.get("error"), str):
+        return {"message": said["error"]}
+    return said if said.get("object") == "error" else envelope(body)
 
 
 def error_body(body: bytes) -> Mapping[str, object]:
@@ -261,8 +292,11 @@ def _refused(
     attributed = any(name in headers for name in known_headers) if known_headers else error is not None
     said = (error or {}).get("message")
     outcome, code = _status(status, attributed)
+    meant = status
     if outcome == REJECTED:
         reasons = _reasons(error or {})
+        if status == 400:
+            meant = next((REASONS_MEANT[reason] for reason in reasons if reason in REASONS_MEANT), status)
         if reasons & SPEND_LIMIT_REASONS or (status in (400, 429) and _is_about_money(said)):
             code = "PROVIDER_SPEND_LIMIT"
         elif status == 400 and reasons & REFUSAL_REASONS:
@@ -270,7 +304,7 @@ def _refused(
     return ProviderAnswer(
         outcome,
         body=sent.body,
-        status=status,
+        status=meant,
         code=code,
         message=sanitize(f"HTTP {status}: {said if isinstance(said, str) else 'no message'}"),
         retry_after_seconds=_asked_wait(headers, error, code),
@@ -300,12 +334,13 @@ def _is_about_money(said: object) -> bool:
 
 def _reasons(error: Mapping[str, object]) -> frozenset[str]:
     """Every machine-readable reason that an error envelope gives, in lower case."""
-    places = [error, error.get("details"), error.get("innererror")]
+    details = error.get("details")
+    listed = details if isinstance(details, list) else [details]
     found = (
         place.get(name)
-        for place in places
+        for place in (error, error.get("innererror"), *listed)
         if isinstance(place, Mapping)
-        for name in ("code", "type", "error_code")
+        for name in ("code", "type", "error_code", "reason")
     )
     return frozenset(reason.lower() for reason in found if isinstance(reason, str))
 

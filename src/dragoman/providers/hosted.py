@@ -135,7 +135,8 @@ class Hosted:
             return failures.not_started(f"{self.name} has no usable key", "provider_credentials_missing")
         left_seconds = end - asyncio.get_running_loop().time()
         sent = await self._wire.send(method, url, self._headers(key, headers or {}), body, left_seconds)
-        return keys.without(key, failures.judge(sent, self.vendor.known_headers))
+        read_error = failures.compatible_envelope if self.vendor is vendors.ANY else failures.envelope
+        return keys.without(key, failures.judge(sent, self.vendor.known_headers, read_error))
 
     async def close(self) -> None:
         """Release connections; nothing is sent any more."""

@@ -1,7 +1,8 @@
 """LibreTranslate: an array of texts in one `POST /translate`, on one's own server or a hosted one.
 
-Unpriced unless the settings say otherwise. Texts go as `text`; where one holds markers all go as `html`, with
-tags for them and for the signs of markup, since the server unescapes what it gives back. Its languages are
+Unpriced unless the settings say otherwise. Texts go as `text`. The server unescapes all that it gives back:
+where one text holds markers, or what could be unescaped, all go as `html`, with tags for markers and for the
+signs of markup. Its languages are
 those of `/languages` (`read_languages`). A key is optional; it travels in the body, is spliced in when a
 request is sent, and stands in no stored byte.
 """
@@ -11,12 +12,16 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from decimal import Decimal
+from html import unescape
 
 from dragoman.kernel import limits
 from dragoman.model.completions import CompletionRequest, ProviderAnswer, Reply
 from dragoman.providers import exchange, failures, markup, positions
 from dragoman.providers.codes import Choose, LocaleCodes
 from dragoman.providers.text_server import KeyReader, TextServer
+
+_MEANT = {"exceeds text limit": "request_too_large", "to get an API key": "api_key_invalid"}
+"""What is said under 400: of too many texts or characters for one request, and of a key that is missing."""
 
 Targets = Mapping[str, frozenset[str]]
 """Source code → the codes that it is translated into."""
@@ -60,7 +65,9 @@ class LibreTranslateProvider:
         """The request's body, without the key. Raises `LocaleError` for a pair that the server lacks."""
         source = self._codes(tuple(self._reached)).code(request.source_locale)
         target = self._codes(self._reached[source]).code(request.target_locale)
-        marked = any(markup.has_markers(item.text) for item in request.items)
+        marked = any(
+            markup.has_markers(item.text) or unescape(item.text) != item.text for item in request.items
+        )
         texts = [markup.to_tags(item.text, xml=False) if marked else item.text for item in request.items]
         body = {"q": texts, "source": source, "target": target, "format": "html" if marked else "text"}
         places = positions.Places(tuple(item.id for item in request.items), sum(map(len, texts)), marked)
@@ -129,9 +136,14 @@ def declared_languages(codes: Collection[str]) -> Targets:
 
 
 def read_error(body: bytes) -> Mapping[str, object] | None:
-    """LibreTranslate's error body: `error`, a text."""
+    """LibreTranslate's error body: `error`, a text, which alone tells some errors from others."""
     message = failures.error_body(body).get("error")
-    return {"message": message} if isinstance(message, str) else None
+    if not isinstance(message, str):
+        return None
+    return {
+        "message": message,
+        "code": next((code for words, code in _MEANT.items() if words in message), ""),
+    }
 
 
 def _text(said: object, marked: bool) -> object:

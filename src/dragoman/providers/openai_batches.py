@@ -8,7 +8,6 @@ until then is paid for, and is used.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Unpack
@@ -49,7 +48,7 @@ class OpenAIBatchesProvider(Batching):
 
     async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
         """Upload the request, then make a batch of it; the answer is the batch's id."""
-        left_seconds = _left(deadline_seconds)
+        left_seconds = batching.left(deadline_seconds)
         line = {"custom_id": attempt_id, "method": "POST", "url": self._endpoint, "body": json.loads(body)}
         kind, form = _form(attempt_id, exchange.compact(line).encode() + b"\n")
         headers = {"Content-Type": kind}
@@ -68,11 +67,13 @@ class OpenAIBatchesProvider(Batching):
 
     async def ask(self, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
         """The batch that carries this attempt's id, looked for among the newest; None where none does."""
-        left_seconds, after = _left(deadline_seconds), ""
+        left_seconds, after = batching.left(deadline_seconds), ""
         for _ in range(limits.BATCH_LIST_PAGES):
             query = {"limit": str(_PAGE), **({"after": after} if after else {})}
             url = f"{self._batches_url}?{urlencode(query)}"
             listing = await self._call("GET", url, None, attempt_id, left_seconds())
+            if failures.is_closed_to_looks(listing):
+                return None
             if listing.outcome != failures.SUCCEEDED:
                 return failures.unclear(listing)
             batches = batching.members(listing)
@@ -87,7 +88,7 @@ class OpenAIBatchesProvider(Batching):
 
     async def fetch(self, reference: str, attempt_id: str, deadline_seconds: float) -> ProviderAnswer | None:
         """One look at a batch; its answer, once it has ended. None where none is there (any more)."""
-        left_seconds = _left(deadline_seconds)
+        left_seconds = batching.left(deadline_seconds)
         seen = await self._call("GET", self._url_of(reference), None, attempt_id, left_seconds())
         if batching.is_unknown_there(seen):
             return None
@@ -152,13 +153,6 @@ class OpenAIBatchesProvider(Batching):
     ) -> ProviderAnswer:
         told = {"X-Client-Request-Id": attempt_id, **(headers or {})}
         return await self._hosted.call(method, url, body, deadline_seconds, told)
-
-
-def _left(deadline_seconds: float) -> Callable[[], float]:
-    """How long is left of a deadline that several requests share."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + deadline_seconds
-    return lambda: end - loop.time()
 
 
 def _not_uploaded(file: ProviderAnswer) -> ProviderAnswer:

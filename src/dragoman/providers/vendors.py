@@ -23,7 +23,8 @@ class Vendor:
     `price_tables` are its names in the price table, the nearest first, `known_headers` (lower case) are on
     each of its own answers, `key_scheme` stands before the key in `key_header`, `headers` go with every
     request, `keeps_answers` says that an answer can be found by our metadata or by its id, `output_cap` is
-    the chat request's member that bounds the answer's tokens, `per_second` how many requests it takes,
+    the chat request's member that bounds the answer's tokens, `thinks` says that what a model thinks counts
+    towards that bound, `per_second` how many requests it takes,
     `batches` says that it takes batches of calls at half the price.
     """
 
@@ -34,12 +35,18 @@ class Vendor:
     headers: Mapping[str, str] = field(default_factory=dict)
     keeps_answers: bool = False
     output_cap: str = "max_tokens"
+    thinks: bool = False
     per_second: float | None = None
     batches: bool = False
 
 
 OPENAI = Vendor(
-    ("openai",), ("x-request-id",), keeps_answers=True, output_cap="max_completion_tokens", batches=True
+    ("openai",),
+    ("x-request-id",),
+    keeps_answers=True,
+    output_cap="max_completion_tokens",
+    thinks=True,
+    batches=True,
 )
 AZURE = Vendor(
     ("azure", "openai"),
@@ -48,6 +55,7 @@ AZURE = Vendor(
     key_scheme="",
     keeps_answers=True,
     output_cap="max_completion_tokens",
+    thinks=True,
     per_second=limits.AZURE_REQUESTS_PER_SECOND,
 )
 AZURE_BY_IDENTITY = replace(AZURE, key_header="Authorization", key_scheme="Bearer ")
