@@ -49,7 +49,7 @@ def test_a_batch_is_refused_there_and_leaves_nothing(sqlite_url: str, tmp_path: 
 
 
 def test_a_setting_opens_it_to_this_machine_only(sqlite_url: str, tmp_path: Path) -> None:
-    """[J-085] the actor is `anonymous`; what a proxy passes on is not of this machine."""
+    """[J-085] the actor is `anonymous`; what a proxy or a browser passes on is not of this machine."""
 
     async def story() -> None:
         async with served(sqlite_url, tmp_path, allow_anonymous_sync=True) as house:
@@ -57,8 +57,8 @@ def test_a_setting_opens_it_to_this_machine_only(sqlite_url: str, tmp_path: Path
             answer = await house.client.post(url, json=BODY)
             assert answer.status_code == 202, answer.text
             assert [row.principal for row in await house.rows("jobs")] == ["anonymous"]
-            passed_on = {"X-Forwarded-For": "203.0.113.9"}
-            assert (await house.client.post(url, json=BODY, headers=passed_on)).status_code == 401
+            for passed_on in ({"X-Forwarded-For": "203.0.113.9"}, {"Origin": "https://elsewhere.example"}):
+                assert (await house.client.post(url, json=BODY, headers=passed_on)).status_code == 401
             wrong = {"Authorization": "Bearer nobody-has-this"}
             assert (await house.client.post(url, json=BODY, headers=wrong)).status_code == 401
             jobs = "/v1/workspaces/default/jobs"

@@ -27,6 +27,7 @@ router = APIRouter(prefix="/projects/{project}", tags=["jobs"])
 
 ANONYMOUS = "anonymous"
 _PROJECT_CHARS_MAX = 128
+_FROM_ELSEWHERE = frozenset({"forwarded", "x-forwarded-for", "origin"})
 
 
 @router.post(
@@ -73,9 +74,11 @@ def _caller(request: Request, services: Services, bearer: Identity | None) -> tu
 
 
 def _is_of_here(request: Request) -> bool:
-    """Whether the request comes from this machine, and through no proxy that says otherwise."""
+    """Whether the request comes from this machine: through no proxy that says otherwise, and from no page in
+    a browser, which names its `Origin` and may be anybody's.
+    """
     try:
         address = ipaddress.ip_address(request.client.host if request.client else "")
     except ValueError:
         return False
-    return address.is_loopback and not {"forwarded", "x-forwarded-for"} & set(request.headers)
+    return address.is_loopback and not _FROM_ELSEWHERE & set(request.headers)
