@@ -45,6 +45,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"tone": 5}, "$.tone", "invalid_request"),
     ({"surprise": 1}, "$", "invalid_request"),
     ({"callbackUrl": "ftp://x"}, "$.callbackUrl", "invalid_request"),
+    ({"callbackUrl": "https://ada:secret@x/callbacks"}, "$.callbackUrl", "invalid_request"),
+    ({"callbackUrl": "https://"}, "$.callbackUrl", "invalid_request"),
     ({"callbackUrl": "local:callbacks"}, "$.callbackUrl", "invalid_request"),
     ({"items": []}, "$.items", "invalid_request"),
     ({"items": {}}, "$.items", "invalid_request"),

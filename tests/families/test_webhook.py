@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from dragoman.families.outbound import is_public, retry_after_seconds
+from dragoman.families.outbound import Outbound, is_public, retry_after_seconds
 from dragoman.families.webhook import HttpTransport, Webhook
 from dragoman.kernel import limits, signing
 from dragoman.model.effects import Outgoing
@@ -159,6 +159,8 @@ def test_an_address_that_is_not_public_is_refused_at_the_socket_unless_allowed()
         "::ffff:127.0.0.1",
         "::ffff:169.254.169.254",
         "64:ff9b::10.0.0.1",
+        "64:ff9b:1::8.8.8.8",
+        "::10.0.0.1",
         "2002:7f00:1::",
     ],
 )
@@ -185,11 +187,17 @@ def test_no_answer_within_the_total_deadline_leaves_the_end_unknown() -> None:
 
 
 def test_of_a_long_answer_only_a_little_is_read() -> None:
+    """The status has come, so that it counts; the rest is left where it is."""
+
     async def play() -> None:
         site = Site()
         site.body = b"x" * (50 * limits.WEBHOOK_ANSWER_BYTES_MAX)
+        outbound = Outbound(allow_private=True, answer_bytes_max=limits.WEBHOOK_ANSWER_BYTES_MAX)
         async with listening(site) as url:
             assert await sent(url) == ("SUCCEEDED", 200, "")
+            seen = await outbound.exchange("POST", url, headers={}, body=BODY, deadline_seconds=5)
+        await outbound.close()
+        assert (len(seen.body), seen.whole) == (limits.WEBHOOK_ANSWER_BYTES_MAX, False)
 
     asyncio.run(play())
 

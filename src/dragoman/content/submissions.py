@@ -40,7 +40,7 @@ _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _KEY = re.compile(r"[A-Za-z0-9_.:/\[\]-]+")
 _CATEGORY = re.compile(r"zero|one|two|few|many|other|=\d{1,9}")
 _UNCOUNTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_URL = re.compile(r"https?://[^\s/]+\S*")
+_URL = re.compile(r"https?://[^\s/?#@]+([/?#]\S*)?")
 _OPTIONS = ("provider_config", *({field.name for field in fields(JobOptions)} - {"provider", "first"}))
 
 
@@ -142,7 +142,7 @@ class _Reading:
     def _callback_url(self, said: Any) -> str:
         url = _text(said or "", "$.callbackUrl", 0, 500)
         if url and not _URL.fullmatch(url) and not (self._local and url.startswith(LOCAL_CALLBACK)):
-            raise _wrong("$.callbackUrl", "an http or https address")
+            raise _wrong("$.callbackUrl", "an http or https address without a name and a password")
         return url
 
     def _options(self, said: Any, tone: str) -> JobOptions:

@@ -61,6 +61,8 @@ _EXCEPTIONS: Sequence[tuple[type[BaseException], str]] = (
 )
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_NAT64_OF_ONE_NETWORK = ipaddress.IPv6Network("64:ff9b:1::/48")
+_IPV4_COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 
 @dataclass(slots=True)
@@ -176,7 +178,9 @@ def is_public(address: str) -> bool:
     inner: ipaddress.IPv4Address | None = None
     if isinstance(here, ipaddress.IPv6Address):
         inner = here.ipv4_mapped or here.sixtofour or (here.teredo[1] if here.teredo else None)
-        if here in _NAT64:
+        if here in _NAT64_OF_ONE_NETWORK:
+            return False
+        if here in _NAT64 or (here in _IPV4_COMPATIBLE and int(here) > 1):
             inner = ipaddress.IPv4Address(int(here) & 0xFFFFFFFF)
     if inner is not None:
         return is_public(str(inner))
