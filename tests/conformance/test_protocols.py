@@ -287,19 +287,33 @@ def test_a_response_in_the_background_is_looked_at_until_it_has_ended() -> None:
     asyncio.run(run())
 
 
-def test_a_response_that_was_canceled_or_has_failed_has_ended() -> None:
+@pytest.mark.parametrize(
+    "code, meaning",
+    [
+        ("server_error", ("NOT_STARTED", "PROVIDER_NOT_REACHED", True)),
+        ("rate_limit_exceeded", ("REJECTED", "PROVIDER_RATE_LIMITED", True)),
+        ("invalid_prompt", ("SUCCEEDED", "", False)),
+    ],
+)
+def test_a_response_that_has_failed_was_not_worked_or_refuses_its_content(
+    code: str, meaning: tuple[str, str, bool]
+) -> None:
+    """It counts no tokens: it is sent again, later where it came too fast; and no text is split for it."""
+    answer, reply, _ = call(PROTOCOLS["responses"], {"act": "failed", "code": code})
+    assert (answer.outcome, answer.code, answer.final) == meaning
+    assert reply.finish == ("refused" if meaning[0] == "SUCCEEDED" else "unreadable")
+
+
+def test_a_response_that_was_canceled_has_ended_unworked() -> None:
     async def run() -> None:
-        async with ResponsesServer(Script(acts=["translate", "failed"], known_headers=True)) as server:
+        async with ResponsesServer(Script(known_headers=True)) as server:
             server.works = 50
             provider: Any = PROTOCOLS["responses"].connect(server.url)
-            for number in (1, 2):
-                await provider.send(provider.render(QUESTION), f"attempt-{number}", 20)
+            await provider.send(provider.render(QUESTION), "attempt-1", 20)
             assert (await provider.cancel("resp_1", "attempt-1", 20)).outcome == "SUCCEEDED"
-            for number in (1, 2):
-                server._left[f"resp_{number}"] = 0
-                ended = await provider.fetch(f"resp_{number}", f"attempt-{number}", 20)
-                assert (ended.outcome, provider.read(ended.body).finish) == ("SUCCEEDED", "unreadable")
-            assert server.canceled == ["resp_1"]
+            server._left["resp_1"] = 0
+            ended = await provider.fetch("resp_1", "attempt-1", 20)
+            assert (ended.outcome, ended.final, server.canceled) == ("NOT_STARTED", True, ["resp_1"])
             await provider.close()
 
     asyncio.run(run())

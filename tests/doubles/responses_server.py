@@ -1,6 +1,7 @@
 """A scripted Responses server; see `scripted_server`. Works in the background where it is asked to.
 
 `bad_looks` spoils the next fetches, in turn: `cut`, `slow_down` or a status; '' spoils none.
+`failed` ends it without an answer, for the reason `code`.
 A response in the background is `queued`, then `in_progress` for `works` looks, then what its act says. It is
 kept where `store` is true, is known by its id alone, and is gone once `forget` was called.
 """
@@ -78,7 +79,7 @@ class ResponsesServer(ScriptedServer):
             case "refusal":
                 part = {"type": "refusal", "refusal": "I cannot help with that."}
             case "failed":
-                status, failure = "failed", {"code": "server_error", "message": "it did not work"}
+                status, failure = "failed", {"code": act.get("code", "server_error"), "message": "no"}
         prompt, output = len(seen.body) // 4, len(content) // 4
         return {
             "id": f"resp_{seen.number}",

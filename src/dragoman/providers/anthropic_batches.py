@@ -134,7 +134,7 @@ class AnthropicBatchesProvider(Batching):
         if said.get("type") == "succeeded":
             return self.judged(200, said.get("message"), reference)
         if said.get("type") != "errored":
-            return batching.unworked(reference, f"the batch's request is {said.get('type')}")
+            return failures.unworked(reference, f"the batch's request is {said.get('type')}")
         told = said.get("error")
         error = told.get("error", told) if isinstance(told, dict) else {}
         kind = str(error.get("type")) if isinstance(error, dict) else ""

@@ -105,7 +105,7 @@ class Batching:
             return answer
         if answer.outcome == failures.REJECTED:
             return replace(answer, body=None, final=True)
-        return unworked(reference, answer.message)
+        return failures.unworked(reference, answer.message)
 
 
 def created(answer: ProviderAnswer) -> ProviderAnswer:
@@ -128,14 +128,6 @@ def named(answer: ProviderAnswer) -> str:
     """The id in an answer that tells of one thing, '' for none."""
     said = (parsed(answer.body or b"") or {}).get("id")
     return said if isinstance(said, str) else ""
-
-
-def unworked(reference: str, message: str) -> ProviderAnswer:
-    """An ended batch whose request was not answered, and is not paid for."""
-    outcome = failures.NOT_STARTED
-    return ProviderAnswer(
-        outcome, code=failures.CODES[outcome], message=message, provider_ref=reference, final=True
-    )
 
 
 def is_unknown_there(answer: ProviderAnswer) -> bool:

@@ -164,6 +164,17 @@ def working(reference: str, status: int | None = None) -> ProviderAnswer:
     )
 
 
+def unworked(reference: str, message: str) -> ProviderAnswer:
+    """Work in the background that has ended without an answer, and is not paid for."""
+    return ProviderAnswer(
+        NOT_STARTED,
+        code=CODES[NOT_STARTED],
+        message=sanitize(message),
+        provider_ref=reference,
+        final=True,
+    )
+
+
 def unclear(looked: ProviderAnswer, reference: str = "") -> ProviderAnswer:
     """A look at work in the background that failed: whatever befell it says nothing about the work.
 

@@ -122,14 +122,14 @@ class OpenAIBatchesProvider(Batching):
             line = batching.line_of(file, attempt_id)
             if line is not None:
                 return self._line(line, reference)
-        return batching.unworked(reference, f"the batch is {status}, and its request was not worked")
+        return failures.unworked(reference, f"the batch is {status}, and its request was not worked")
 
     def _line(self, line: Mapping[str, object], reference: str) -> ProviderAnswer:
         response, error = line.get("response"), line.get("error")
         if isinstance(response, dict) and isinstance(response.get("status_code"), int):
             return self.judged(response["status_code"], response.get("body"), reference)
         code = error.get("code") if isinstance(error, dict) else None
-        return batching.unworked(reference, f"the batch's request was not worked: {code or 'no reason'}")
+        return failures.unworked(reference, f"the batch's request was not worked: {code or 'no reason'}")
 
     def _refused(self, batch: Mapping[str, object], reference: str) -> ProviderAnswer:
         """A batch that did not pass the vendor's own look at it: nothing of it was worked."""

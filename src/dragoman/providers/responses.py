@@ -23,6 +23,8 @@ from dragoman.providers.codes import Choose
 from dragoman.providers.hosted import Hosted, KeyReader, Options, parsed
 
 _WORKING = frozenset({"queued", "in_progress"})
+_UNWORKED = frozenset({"failed", "cancelled"})
+_TOO_FAST = "rate_limit_exceeded"
 _REFUSAL_CODES = frozenset({"invalid_prompt", "content_policy_violation", "content_filter"})
 _TEXT = re.compile(r'"text"\s*:\s*"')
 
@@ -162,16 +164,36 @@ class ResponsesProvider:
 
 
 def _ended_or_working(answer: ProviderAnswer) -> ProviderAnswer:
-    """An answer whose response is still being worked on is unknown, and names the response."""
+    """An answer whose response is still being worked on is unknown, and names the response; one that ended
+    unworked is to be sent again, as a batch of that kind is.
+    """
     said = parsed(answer.body or b"") or {}
-    reference = str(said.get("id") or "")
-    if said.get("status") not in _WORKING:
-        return replace(answer, provider_ref=reference)
-    return failures.working(reference, answer.status)
+    reference, status = str(said.get("id") or ""), said.get("status")
+    if status in _WORKING:
+        return failures.working(reference, answer.status)
+    if status in _UNWORKED and not said.get("usage"):
+        return _unworked(said, reference) or replace(answer, provider_ref=reference)
+    return replace(answer, provider_ref=reference)
+
+
+def _unworked(said: Mapping[str, object], reference: str) -> ProviderAnswer | None:
+    """What an unworked response, which counts no tokens, came to; None where its content is refused."""
+    error = said.get("error")
+    told = error if isinstance(error, dict) else {}
+    code, message = (
+        told.get("code"),
+        f"the response is {said.get('status')}: {told.get('message') or 'no word'}",
+    )
+    if code in _REFUSAL_CODES:
+        return None
+    unworked = failures.unworked(reference, message)
+    if code != _TOO_FAST:
+        return unworked
+    return replace(unworked, outcome=failures.REJECTED, status=429, code="PROVIDER_RATE_LIMITED")
 
 
 def _finish(said: Mapping[str, object], whole: bool) -> Finish:
-    """How a response ended: `failed` and `cancelled` ones bring no answer, and never will."""
+    """How a response ended; one that failed after it was counted brings no answer, and never will."""
     details, error = said.get("incomplete_details"), said.get("error")
     reason = details.get("reason") if isinstance(details, dict) else None
     code = error.get("code") if isinstance(error, dict) else None

@@ -30,7 +30,7 @@ async def engine(url: str, protocol: str, *acts: Act) -> AsyncIterator[tuple[Wor
     spoken = PROTOCOLS[protocol]
     server: ScriptedServer
     async with (
-        spoken.server(Script(acts=acts, known_headers=True)) as server,
+        spoken.server(Script(acts=acts, known_headers=spoken.proves)) as server,
         world(url, spoken.connect(server.url)) as here,
     ):
         yield here, server
@@ -93,6 +93,50 @@ async def test_a_lost_answer_that_nobody_can_be_asked_about_is_held_at_risk_and_
         assert await Process(here).drain() == ["completed"]
         assert len(server.calls) == 2
         assert await here.texts(accepted.job_id) == {"t": "fr Hello"}
+        await here.assert_money_is_true()
+
+
+async def test_a_key_that_may_not_look_leaves_a_lost_call_to_the_policy(sqlite_url: str) -> None:
+    """A restricted key: nobody asks for ever; the answer is bought once more, and shown at risk."""
+    async with engine(sqlite_url, "openai", "lost") as (here, server):
+        server.hides_answers = True
+        accepted = await here.accept({"a": {"t": "Hello"}})
+        await Process(here).drain()
+        await here.hasten()
+        assert await Process(here).drain() == ["completed"]
+        assert len(server.calls) == 2
+        assert (await here.view(accepted.job_id))["usage"]["at_risk"]["tokens"] > 0
+        await here.assert_money_is_true()
+
+
+@pytest.mark.parametrize("protocol", ["openai", "anthropic", "gemini"])
+async def test_a_wrong_key_ends_the_job_whatever_status_the_vendor_has_for_it(
+    sqlite_url: str, protocol: str
+) -> None:
+    """[J-065] One call, and the job is failed: no text of it is called untranslatable."""
+    async with engine(sqlite_url, protocol, "wrong_key") as (here, server):
+        fields = {f"t{number}": f"Hello {number}" for number in range(4)}
+        accepted = await here.accept({"a": fields}, options={"batch_size": 1, "concurrency": 1})
+        assert await Process(here).drain() == ["failed"]
+        assert (await here.view(accepted.job_id))["code"] == "provider_rejected"
+        assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize("code", ["server_error", "rate_limit_exceeded"])
+async def test_a_response_that_failed_in_the_background_is_sent_again_whole(
+    sqlite_url: str, code: str
+) -> None:
+    async with engine(sqlite_url, "responses", {"act": "failed", "code": code}) as (here, server):
+        server.works = 0
+        fields = {f"t{number}": f"Hello {number}" for number in range(4)}
+        accepted = await here.accept({"a": fields})
+        await Process(here).drain()
+        await here.hasten()
+        assert await Process(here).drain() == ["completed"]
+        assert len(await here.texts(accepted.job_id)) == 4
+        assert [len(call.texts) for call in server.calls] == [4, 4]
+        usage = (await here.view(accepted.job_id))["usage"]
+        assert usage["at_risk"]["tokens"] == usage["wasted"]["tokens"] == 0
         await here.assert_money_is_true()
 
 
@@ -246,7 +290,7 @@ async def test_a_text_that_the_model_refuses_fails_alone(sqlite_url: str, protoc
     spoken = PROTOCOLS[protocol]
     rules = [{"contains": "forbidden", "act": "refusal"}]
     async with (
-        spoken.server(Script(rules=rules, known_headers=True)) as server,
+        spoken.server(Script(rules=rules, known_headers=spoken.proves)) as server,
         world(sqlite_url, spoken.connect(server.url)) as here,
     ):
         accepted = await here.accept({"a": {"t": "Hello", "u": "a forbidden word", "v": "World"}})

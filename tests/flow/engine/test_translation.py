@@ -325,6 +325,16 @@ async def test_a_wrong_key_ends_the_job_after_one_call(database_url: str) -> Non
         assert [row.event for row in await here.rows("outbox")] == ["job.failed"]
 
 
+async def test_a_model_whose_context_is_too_short_is_asked_in_halves(sqlite_url: str) -> None:
+    said = {"error": {"message": "too long", "code": "context_length_exceeded"}}
+    rule = {"items_over": 2, "act": {"act": "status", "status": 400, "body": said}}
+    async with ChatServer(Script(rules=[rule])) as server, world(sqlite_url, chat(server)) as here:
+        accepted = await here.accept(into("fr", numbered(4)))
+        assert await Process(here).drain() == ["completed"]
+        assert len(await here.texts(accepted.job_id)) == 4
+        assert [len(call.texts) for call in server.calls] == [4, 2, 2]
+
+
 async def test_a_request_that_is_refused_fails_its_own_texts_only(sqlite_url: str) -> None:
     """A 400 without a reason that we know says nothing about the other calls."""
     refused = {"act": "status", "status": 400, "body": '{"error": {"message": "too long"}}'}
