@@ -348,6 +348,24 @@ def test_a_canceled_manifest_publishes_nothing_by_itself_any_more(database_url: 
     asyncio.run(play())
 
 
+@pytest.mark.parametrize(("publish", "by_itself"), [("auto", 1), ("manual", 0), ("none", 0)])
+def test_what_is_settled_is_published_by_itself_where_that_was_chosen(
+    sqlite_url: str, publish: str, by_itself: int
+) -> None:
+    """Else it stays here until somebody asks for it."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, DOCUMENTS) as site:
+            manifest = (await site.admit(PAIRS, publish=publish)).manifest_id
+            await site.step_all()
+            [body] = site.engine.submissions()
+            await site.deliver(event(body, "job-1"))
+            assert await site.counts(manifest) == {"completed": 3}
+            assert len(await site.database.read(publications_asked, manifest)) == by_itself
+
+    asyncio.run(play())
+
+
 def test_a_pair_that_another_manifest_works_on_waits_for_it(database_url: str) -> None:
     """[M-068, M-069, M-074]"""
 
