@@ -109,6 +109,32 @@ def test_it_is_so_on_servers_too(server_url: str) -> None:
     asyncio.run(die_and_go_on(server_url, MOMENTS))
 
 
+def test_shards_and_submissions_are_leased_for_two_minutes(database_url: str) -> None:
+    """[M-046] from the claim on, and from their making on; an intent has no lease of its own."""
+
+    async def play() -> None:
+        async with stage(database_url, {"a.json": catalogue(hello="Hello")}) as site:
+            await site.admit([("a.json", "de")])
+            await site.enumeration.step()
+            with dying(site, ("claim_due_intents", "after")), pytest.raises(Died):
+                await site.preparing.step()
+            [shard] = await site.database.read(all_rows, tables.shards)
+            assert shard.lease_expires_at - shard.prepare_served_at == 120_000_000
+            await site.database.run(let_leases_run_out)
+            with dying(site, ("persist_submissions", "after")), pytest.raises(Died):
+                await site.step_all()
+            [submission] = await site.database.read(all_rows, tables.submissions)
+            assert submission.lease_expires_at - submission.created_at == 120_000_000
+            assert "lease_owner" not in tables.intents.c
+
+    asyncio.run(play())
+
+
+def all_rows(tx: Tx, table: sa.Table) -> list[Row]:
+    """Every row of a table."""
+    return tx.all(sa.select(table))
+
+
 def test_an_event_whose_receipt_was_kept_and_not_applied_is_applied_when_it_comes_again(
     database_url: str,
 ) -> None:
