@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from dragoman.kernel.clock import MICROSECONDS, SystemClock
 from dragoman.kernel.identity import SystemChance, key_hash
 from dragoman.kernel.limits import ITEMS_PER_SUBMISSION, PLAN_INTENTS_MAX, SHARD_INTENTS
+from dragoman.store import publication_sums
 from dragoman.store.database import Database
 from dragoman.store.rows import executions, field_sums, shards
 from dragoman.store.schema import engine, publishing, site
@@ -124,8 +125,8 @@ def _work(
     ended = intents[0]["state"] != "queued"
     made = {"workspace": WORKSPACE, "created_at": now, "updated_at": now}
     rows.setdefault(site.submissions, []).append({
-        "id": submission_id, "manifest_id": manifest_id, "state": "accepted", "fingerprint": "0" * 64,
-        "remote_job_id": job_id, **made,
+        "id": submission_id, "engine": "local", "manifest_id": manifest_id, "state": "accepted",
+        "fingerprint": "0" * 64, "remote_job_id": job_id, **made,
     })  # fmt: skip
     rows.setdefault(engine.jobs, []).append({
         "id": job_id, "project": "bench", "principal": "bench", "submission_id": submission_id,
@@ -155,7 +156,7 @@ def _publication(
     rows.setdefault(publishing.executions, []).append({
         "id": execution_id, "plan_id": plan_id, "manifest_id": manifest_id, "action": "execute",
         "direction": "forward", "state": "RUNNING" if runs else "SUCCEEDED",
-        "open_key": plan_id if runs else None, **made,
+        "open_key": plan_id if runs else None, "slot": publication_sums.slot_of(execution_id), **made,
     })  # fmt: skip
     for ordinal, intent in enumerate(intents, 1):
         state = "CONFLICT" if ordinal == 7 else "PENDING" if runs and ordinal > 100 else "SUCCEEDED"

@@ -28,7 +28,7 @@ from dragoman.model.intents import JobEvent
 from dragoman.model.publications import Order, PlannedStep, Snapshot
 from dragoman.model.scopes import System
 from dragoman.model.walks import Place, Walk
-from dragoman.store import leases
+from dragoman.store import leases, publication_sums
 from dragoman.store.acts import calling, settling
 from dragoman.store.rows import approvals, budgets, effects, entries, executions, intents, jobs, shards
 from dragoman.store.schema import site as tables
@@ -268,6 +268,11 @@ def persons_called_ours() -> AbstractContextManager[object]:
     return mock.patch.object(entries, "relabel", return_value=None)
 
 
+def ended_beside_its_slot() -> AbstractContextManager[object]:
+    """An execution that runs no more, and that the sums of its manifest never hear of."""
+    return mock.patch.object(publication_sums, "recount", return_value=None)
+
+
 def counted_before_its_step_moved() -> AbstractContextManager[object]:
     """An execution ends with the counts that it had when it began."""
     begun: dict[str, Mapping[str, int]] = {}
@@ -332,6 +337,7 @@ ALL: Mapping[str, Mutant] = {
     "a person's text still called ours": Mutant(
         persons_called_ours, world=replace(ONE_FILE, people=("correct",))
     ),
+    "an execution beside its slot": Mutant(ended_beside_its_slot),
     "a person's text taken back": Mutant(
         taken_back_with_theirs, world=replace(ONE_FILE, people=("apart", "word", "revert"))
     ),

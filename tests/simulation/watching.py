@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dragoman.machines.tables import ATTEMPT, INTENT, JOB, STEP
 from dragoman.store.rows.field_sums import NAMES as FIELD_NAMES
 from dragoman.store.rows.shards import STATES as INTENT_STATES
-from dragoman.store.tables_publishing import STEP_COUNTS, UNIT_COUNTS
+from dragoman.store.tables_publishing import STANDING_COUNTS, STEP_COUNTS, UNIT_COUNTS
 from tests.simulation.ground import STATES, Database, Sight
 
 _HOLDERS: dict[str, tuple[tuple[str, frozenset[str]], ...]] = {
@@ -78,9 +78,19 @@ _EXECUTIONS = f"""
     FROM executions e LEFT JOIN publication_steps s ON s.execution_id = e.id
     WHERE e.state != 'RUNNING' GROUP BY e.id
 """
+_SLOTS = f"""
+    SELECT manifest_id || '/' || direction || '/' || slot, {", ".join(STANDING_COUNTS)}
+    FROM publication_sums WHERE {" + ".join(STANDING_COUNTS)} > 0
+"""
+_OF_SLOTS = f"""
+    SELECT manifest_id || '/' || direction || '/' || slot,
+    {", ".join(f"sum({name})" for name in (*STEP_COUNTS, *UNIT_COUNTS))}, sum(state = 'QUEUED'), sum(troubled)
+    FROM executions WHERE state != 'RUNNING' GROUP BY 1
+"""
 _NOT_ONE_NEWEST = """
     SELECT intent_id, sum(newest) FROM publication_steps GROUP BY 1 HAVING sum(newest) != 1
 """
+_NOTHING = [0] * len(STANDING_COUNTS)
 _USED = """
     SELECT workspace, client_job_id, sum(tokens), sum(microusd), sum(wasted_tokens), sum(wasted_microusd)
     FROM usage_sums GROUP BY 1, 2
@@ -261,6 +271,10 @@ def _publications(database: Database) -> Iterator[str]:
     for execution, *pairs in database.all(_EXECUTIONS):
         if pairs[0::2] != pairs[1::2]:
             yield f"execution {execution} counts its steps as {pairs[0::2]}, a recount says {pairs[1::2]}"
+    stored, true = ({slot: sums for slot, *sums in database.all(asked)} for asked in (_SLOTS, _OF_SLOTS))
+    for slot in sorted(stored.keys() | true.keys()):
+        if stored.get(slot, _NOTHING) != true.get(slot, _NOTHING):
+            yield f"slot {slot} of executions holds {stored.get(slot)}, a recount says {true.get(slot)}"
     for intent, number in database.all(_NOT_ONE_NEWEST):
         yield f"intent {intent} has {number} newest steps"
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import io
 
 from dragoman.content import likeness, sameness
+from dragoman.flow.library.memories import Memories
+from dragoman.kernel.limits import INDEX_PAGE
+from dragoman.kernel.offload import InlineOffload
 from dragoman.model.memories import Place, Query, Remembered, Term
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import remembering
@@ -83,3 +87,23 @@ def test_a_search_finds_the_text_that_is_like_it(database_url: str) -> None:
             assert elsewhere == {0: {}}
 
     asyncio.run(story())
+
+
+def test_after_an_import_a_page_of_look_ups_reads_its_own_rows_alone(database_url: str) -> None:
+    """At once, and where nobody ever counts the tables: PostgreSQL took the whole locale pair for one row."""
+    place = Place("docs", "en", "fr")
+    units = "".join(f"Text number {number},Texte {number}\n" for number in range(INDEX_PAGE))
+
+    async def story() -> None:
+        async with opened(database_url) as database:
+            memories = Memories(database, InlineOffload())
+            file = io.BytesIO(f"source,target\n{units}".encode())
+            assert (await memories.take_in(_HOME, place, file, "csv")).kept == INDEX_PAGE
+
+    asyncio.run(story())
+    hashes = [sameness.source_hash(f"Text number {number}") for number in range(50)]
+    [plan] = plans_of(database_url, _NOW, remembering.recall, _HOME, place, hashes)
+    assert not _reads_a_table_whole(plan)
+    if database_url.startswith("postgresql"):
+        condition = next(line for line in plan.text.splitlines() if "Index Cond" in line)
+        assert "source_hash" in condition, plan.text

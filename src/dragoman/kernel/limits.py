@@ -233,6 +233,7 @@ PUBLISH_LEASE_SECONDS = 60
 PUBLISH_LEASE_SECONDS_BOUNDS = (10, 3600)
 DELIVERIES_WITHOUT_PROGRESS_MAX = 5
 PLAN_INTENTS_MAX = 200  # intents of one request, steps of one plan
+PUBLICATION_SLOTS = 64  # a manifest's executions are summed up in so many rows
 PUBLISH_STEP_SECONDS = 30
 PUBLISH_LOOK_STEPS = 20  # whose texts are read at once
 

@@ -25,7 +25,8 @@ from dragoman.store.portable import (
 STEP_COUNTS = tuple(f"steps_{state.lower()}" for state in sorted(machines.STEP.states))
 UNIT_COUNTS = ("units_written", "units_left")
 
-_STANDING = ("workspace", "manifest_id", "state", "direction", "error_code", *STEP_COUNTS, *UNIT_COUNTS, "id")
+STANDING_COUNTS = (*STEP_COUNTS, *UNIT_COUNTS, "queued", "troubled")
+"""What a slot of `publication_sums` holds: steps, units, and how many executions are queued or troubled."""
 
 
 def publishing_tables(metadata: sa.MetaData) -> SimpleNamespace:
@@ -98,13 +99,27 @@ def _executions(metadata: sa.MetaData) -> dict[str, sa.Table]:
             *counted(
                 *STEP_COUNTS, *UNIT_COUNTS
             ),  # of steps that are their intents' newest; not while RUNNING
+            flag("troubled"),  # by these counts, some intent is not in place
+            required("slot", Count),  # of `publication_sums`
             *failure(),
             *stamps(),
             optional("ended_at", Instant),
             sa.UniqueConstraint("open_key"),
             sa.Index("ix_executions_manifest", "workspace", "manifest_id", "created_at"),
-            sa.Index("ix_executions_standing", *_STANDING),  # all that a status asks of an execution
+            sa.Index("ix_executions_slot", "workspace", "manifest_id", "slot"),
+            sa.Index("ix_executions_state", "workspace", "manifest_id", "state"),
+            sa.Index("ix_executions_troubled", "workspace", "manifest_id", "troubled", "id"),
             sa.Index("ix_executions_plan", "plan_id", "created_at"),
+        ),
+        "publication_sums": table(  # what executions of a manifest that do not run sum up to, by slots
+            "publication_sums",
+            metadata,
+            sa.Column("workspace", Word(64), primary_key=True),
+            sa.Column("manifest_id", Id, primary_key=True),
+            sa.Column("direction", Word(16), primary_key=True),
+            sa.Column("slot", Count, primary_key=True, autoincrement=False),
+            *counted(*STANDING_COUNTS),
+            clustered=True,
         ),
         "publication_steps": table(
             "publication_steps",

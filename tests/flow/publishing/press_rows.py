@@ -58,6 +58,11 @@ def add_manifest(tx: Tx, settings: Mapping[str, Any], workspace: str = "default"
     return manifest_id
 
 
+def end_manifest(tx: Tx, manifest_id: str) -> None:
+    """As if its last intent had settled."""
+    tx.update(site_tables.manifests, {"id": manifest_id}, {"phase": "ended", "completed_at": tx.now})
+
+
 def block(tx: Tx, manifest_id: str) -> dict[str, Any]:
     """The publication block of a manifest's status; its executions' counts are those of their steps."""
     manifest = manifests.find(tx, System(), manifest_id)

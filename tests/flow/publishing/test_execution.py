@@ -14,7 +14,7 @@ from dragoman.kernel.errors import CallerError, LeaseLost
 from dragoman.kernel.identity import sha256
 from dragoman.model.effects import Answer, Outgoing
 from dragoman.model.publications import Order
-from dragoman.store.acts import compensating, executing
+from dragoman.store.acts import compensating, executing, steering
 from tests.flow.publishing import press_rows
 from tests.flow.publishing.press import HERE, Killed, press
 
@@ -366,5 +366,32 @@ def test_while_the_executor_is_asked_everything_is_on_record_and_nothing_is_open
             await here.work()
             assert len(seen) == 1
             assert await here.states() == (["SUCCEEDED"], ["SUCCEEDED"], ["DELIVERED"])
+
+    asyncio.run(play())
+
+
+def test_what_ended_while_its_manifest_rested_is_put_in_place_after_the_resume(
+    database_url: str, tmp_path: Path
+) -> None:
+    """The last job came back during the pause: the manifest has ended, and its owner can still say go on."""
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            manifest = await here.three()
+            await here.database.run(steering.pause_manifest, HERE, manifest, "mia")
+            await here.database.run(press_rows.end_manifest, manifest)
+            await here.work()
+            assert here.files.order == [], "nothing is put in place while it rests"
+            block = await here.block(manifest)
+            assert (block["state"], block["paused"]) == ("queued", True)
+            assert await here.database.run(steering.pause_manifest, HERE, manifest, "mia") is not None
+            resumed = await here.database.run(steering.resume_manifest, HERE, manifest, "mia")
+            assert resumed is not None
+            assert not resumed.paused
+            await here.later()
+            block = await here.block(manifest)
+            assert (block["state"], block["paused"], block["written"]) == ("in_place", False, 3)
+            await here.database.run(steering.pause_manifest, HERE, manifest, "mia")
+            assert not (await here.block(manifest))["paused"], "what has ended is not paused any more"
 
     asyncio.run(play())

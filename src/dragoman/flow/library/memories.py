@@ -130,7 +130,10 @@ class Memories:
         if texts:
             segments = await self._offload.call(likeness.segments, texts)
             await self._database.run(remembering.index_texts, scope, shelf, segments)
-        return len(texts) == INDEX_PAGE
+        if len(texts) < INDEX_PAGE:
+            return False
+        await self._database.run(remembering.take_stock, scope)
+        return True
 
 
 def _no_format(kind: str) -> CallerError:

@@ -64,7 +64,7 @@ def _counters(tx: Tx) -> list[dict[str, str]]:
         for row in manifests
         if not (shards.agree(tx, row.id) and field_sums.agree(tx, row.id))
     ] + [
-        {"problem": f"execution {name} of manifest {row.id} miscounts its steps", "remedy": "Report it."}
+        {"problem": f"{name} of manifest {row.id} differ from a recount", "remedy": "Report it."}
         for row in manifests
         for name in standings.differences(tx, row.id)
     ]

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from dragoman.kernel.clock import iso
 from dragoman.kernel.errors import CODES, CallerError
 from dragoman.kernel.limits import FAILURES_PAGE, PAIRS_MAX
-from dragoman.machines.tables import EXECUTION, STEP
+from dragoman.machines.tables import STEP
 from dragoman.model.scopes import Scope
 from dragoman.store.rows import executions, manifests, plans, requests, standings
 from dragoman.store.schema import site
@@ -30,14 +30,16 @@ def publication_of(tx: Tx, manifest: Row) -> dict[str, Any]:
     """The publication block of a manifest's status.
 
     `state`: none, queued, running, in_place, failed, reverted; failed as soon as one intent is not in
-    place. `written` and `source_moved` count fields, `steps` the newest step of each intent by state;
-    `problems` names at most 25 that are not in place, or of which nobody knows.
+    place. `paused`: its owner said so, and nothing is put in place before the resume. `written` and
+    `source_moved` count fields, `steps` the newest step of each intent by state; `problems` names at most 25
+    that are not in place, or of which nobody knows.
     """
     stand = standings.of_manifest(tx, manifest.workspace, manifest.id)
     problems = _problems(tx, manifest, FAILURES_PAGE) if stand.troubled else []
     problems += itertools.islice(_unplanned(tx, manifest), FAILURES_PAGE - len(problems))
     return {
         "state": _state(tx, manifest, stand, bool(problems)),
+        "paused": bool(manifest.paused),
         "executor": str(json.loads(manifest.settings).get("executor", "")),
         "written": stand.written,
         "source_moved": stand.left,
@@ -65,9 +67,9 @@ def _manifest(tx: Tx, scope: Scope, manifest_id: str) -> Row:
 
 def _state(tx: Tx, manifest: Row, stand: standings.Standing, has_problems: bool) -> str:
     """One word for all of it: work under way first, then what is not well, then what is."""
-    if "RUNNING" in stand.executions:
+    if stand.runs:
         return "running"
-    if EXECUTION.open & stand.executions.keys() or requests.waiting(tx, manifest.workspace, manifest.id):
+    if stand.queued or requests.waiting(tx, manifest.workspace, manifest.id):
         return "queued"
     if has_problems:
         return "failed"

@@ -35,6 +35,11 @@ def index_texts(tx: Tx, scope: Workspace, shelf: Shelf, found: Sequence[Segment]
     segments.index(tx, scope.id, shelf, found)
 
 
+def take_stock(tx: Tx, scope: Workspace) -> None:
+    """Let the database plan for a memory of its present size."""
+    memory.count_anew(tx)
+
+
 def take_in(tx: Tx, scope: Workspace, place: Place, given: Sequence[Remembered]) -> int:
     """Remember a page of translations that come from elsewhere; how many were new."""
     new = memory.take_in(tx, scope.id, place, given)

@@ -153,7 +153,7 @@ def remove_part(tx: Tx, scope: System, manifest_id: str) -> bool:
     for part in (_intents, _executions, _plans, _requests, _submissions):
         if part(tx, manifest):
             return True
-    for table in (site.field_sums, site.manifest_pages, site.shards):
+    for table in (site.field_sums, site.manifest_pages, site.shards, publishing.publication_sums):
         tx.touched(sa.delete(table).where(table.c.manifest_id == manifest_id))
     tx.touched(
         sa.delete(effects.history).where(

@@ -59,7 +59,10 @@ def pause_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decisi
 
 
 def resume_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decision | None:
-    """Write down that a manifest goes on; None where it does so already, and where it has ended."""
+    """Write down that a manifest goes on; None where it does so already.
+
+    One that ended while it rested goes on, too: what it came to waits to be put in place.
+    """
     return _decide_pause(tx, owned(tx, scope, manifest_id, actor), actor, "resume")
 
 
@@ -68,11 +71,8 @@ def _decide_pause(tx: Tx, manifest: Row, actor: str, action: str) -> Decision | 
     if not wanted:
         submissions.wake(tx, manifest.id)
     shards.take_over(tx, manifest.id)
-    applies = (
-        _MANIFESTS.c.phase.in_(sorted(MANIFEST.open)),
-        ~is_set(_MANIFESTS.c.canceled),
-        ~is_set(_MANIFESTS.c.paused) if wanted else is_set(_MANIFESTS.c.paused),
-    )
+    begins = (_MANIFESTS.c.phase.in_(sorted(MANIFEST.open)), ~is_set(_MANIFESTS.c.paused))
+    applies = (~is_set(_MANIFESTS.c.canceled), *(begins if wanted else [is_set(_MANIFESTS.c.paused)]))
     if manifests.decide(tx, manifest.id, *applies, due_at=_tell_at(tx), paused=wanted):
         audit(tx, manifest, actor, action)
     standing = manifests.find(tx, scope=Workspace(manifest.workspace), manifest_id=manifest.id)

@@ -1,8 +1,8 @@
 """Rows of `executions`, `publication_steps` and `publication_commands`: one run of a plan, and who works it.
 
 Command, execution and steps move together. The fence of the command stands for all three. An execution that
-is not RUNNING holds the counts of its steps, recounted from them in the transaction that moved it, so that
-nobody who asks for a whole manifest looks at each of its steps.
+is not RUNNING holds the counts of its steps, recounted from them in the transaction that moved it, and its
+slot of `publication_sums` follows: nobody who asks for a whole manifest looks at each of its steps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from dragoman.kernel.clock import seconds
 from dragoman.machines.tables import COMMAND, EXECUTION, STEP
 from dragoman.model.scopes import Scope, Workspace
-from dragoman.store import leases
+from dragoman.store import leases, publication_sums
 from dragoman.store.columns import is_set
 from dragoman.store.schema import publishing as tables
 from dragoman.store.schema import site
@@ -112,6 +112,7 @@ def insert(
         "direction": direction,
         "state": EXECUTION.initial,
         "open_key": plan_id,
+        "slot": publication_sums.slot_of(execution_id),
         **made,
     }
     if not tx.insert_new(_EXECUTIONS, [execution], ("open_key",)):
@@ -165,13 +166,20 @@ def _supersede(tx: Tx, intent_ids: Sequence[str]) -> None:
     held = sa.select(_COMMANDS.c.id).where(_COMMANDS.c.execution_id.in_(older))
     tx.all(held.order_by(_COMMANDS.c.id).with_for_update())
     tx.update(_STEPS, {"execution_id": older, "intent_id": list(intent_ids)}, {"newest": False})
-    for execution_id in older:
+    for execution_id in sorted(older, key=publication_sums.slot_of):
         recount(tx, execution_id)
 
 
 def recount(tx: Tx, execution_id: str) -> None:
-    """Write the true counts of an execution's steps, its command held; those of older steps count no more."""
-    tx.update(_EXECUTIONS, {"id": execution_id}, counted(tx, execution_id))
+    """Write the true counts of an execution's steps and of its slot, its command held; older steps count no
+    more, and nothing of an execution that runs is counted before it ends.
+    """
+    execution = of_command(tx, execution_id)
+    if execution.state != "RUNNING":
+        counts = counted(tx, execution_id)
+        troubled = publication_sums.is_troubled(execution, counts)
+        tx.update(_EXECUTIONS, {"id": execution_id}, {**counts, "troubled": troubled})
+    publication_sums.recount(tx, execution)
 
 
 def counted(tx: Tx, execution_id: str) -> dict[str, int]:
@@ -263,14 +271,14 @@ def finish(tx: Tx, command: Row, event: str, code: str = "", message: str = "") 
 
 
 def move_execution(tx: Tx, execution_id: str, event: str, **values: Any) -> None:
-    """Move an execution by one event, from wherever the table allows it; unless it then runs, it is
-    recounted, so whatever moves its steps comes before.
+    """Move an execution by one event, from wherever the table allows it, and count it anew: whatever moves
+    its steps comes before.
     """
-    counts = {} if event == "deliver" else counted(tx, execution_id)
     for source, known, target in EXECUTION.table:
         if known == event:
             here = {"id": execution_id, "state": source}
-            tx.update(_EXECUTIONS, here, {"state": target, "updated_at": tx.now, **counts, **values})
+            tx.update(_EXECUTIONS, here, {"state": target, "updated_at": tx.now, **values})
+    recount(tx, execution_id)
 
 
 def move_step(tx: Tx, execution_id: str, ordinal: int, event: str, **values: Any) -> bool:

@@ -29,6 +29,7 @@ _EXACT = sa.select(
     _MEMORY.c.origin,
     _MEMORY.c.basis,
 ).where(_HERE, _MEMORY.c.source_hash.in_(sa.bindparam("hashes", expanding=True)))
+_COUNT_ANEW = sa.text("ANALYZE memory, memory_segments, memory_grams")
 _BEHIND = sa.or_(
     _MEMORY.c.source_hash > sa.bindparam("after_source"),
     sa.and_(
@@ -74,6 +75,16 @@ _TRIED = (
     )
     .group_by(_TRIALS.c.trial_key)
 )
+
+
+def count_anew(tx: Tx) -> None:
+    """Tell PostgreSQL how large the tables of the memory have grown; the others see that by themselves.
+
+    It counts a table a minute after it grew, or never where autovacuum is off. Until then it takes the memory
+    of a locale pair for one row, and reads all of it for every page of look-ups.
+    """
+    if tx.dialect == "postgresql":
+        tx.touched(_COUNT_ANEW)
 
 
 def exact(tx: Tx, workspace: str, place: Place, source_hashes: Sequence[str]) -> dict[str, list[Known]]:

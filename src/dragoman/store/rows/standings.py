@@ -1,7 +1,7 @@
-"""Where the intents of a manifest stand with their publication: asked of executions, and of a step only where
-its execution runs at this moment or where it is named in the answer.
+"""Where the intents of a manifest stand with their publication: asked of sums over executions, and of a step
+only where its execution runs at this moment or where it is named in the answer.
 
-The newest step of an intent counts. An execution that does not run holds the counts of its steps.
+The newest step of an intent counts.
 """
 
 from __future__ import annotations
@@ -12,33 +12,22 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from dragoman.machines.tables import STEP
+from dragoman.store import publication_sums
 from dragoman.store.columns import is_set
 from dragoman.store.schema import publishing as tables
 from dragoman.store.tables_publishing import STEP_COUNTS, UNIT_COUNTS
 from dragoman.store.transaction import Row, Tx
 
 _EXECUTIONS, _STEPS, _PLANNED = tables.executions, tables.publication_steps, tables.plan_steps
+_BAD = publication_sums.STEPS_IN_TROUBLE
 _STATES = dict(zip(STEP_COUNTS, sorted(STEP.states), strict=True))
 
 _LOOKED_AT = 500
 """How many executions are asked for their steps at once."""
-_BAD = ("FAILED", "CONFLICT", "UNKNOWN")
-_CANCELED = "canceled"
-"""Why an execution failed whose steps nobody misses: who cancels wants nothing more of it."""
 
 _MINE = (
     _EXECUTIONS.c.workspace == sa.bindparam("ws"),
     _EXECUTIONS.c.manifest_id == sa.bindparam("manifest"),
-)
-_WHAT = (_EXECUTIONS.c.state, _EXECUTIONS.c.direction, _EXECUTIONS.c.error_code)
-_STORED = (
-    sa.select(
-        *_WHAT,
-        sa.func.count().label("executions"),
-        *(sa.func.sum(_EXECUTIONS.c[name]).label(name) for name in (*STEP_COUNTS, *UNIT_COUNTS)),
-    )
-    .where(*_MINE)
-    .group_by(*_WHAT)
 )
 _NEWEST = _EXECUTIONS.join(
     _STEPS, sa.and_(_STEPS.c.execution_id == _EXECUTIONS.c.id, is_set(_STEPS.c.newest))
@@ -54,13 +43,11 @@ _LIVE = (
     .where(*_MINE, _EXECUTIONS.c.state == "RUNNING")
     .group_by(_EXECUTIONS.c.direction, _STEPS.c.state)
 )
-_COUNTED_BAD = sum((_EXECUTIONS.c[f"steps_{state.lower()}"] for state in _BAD), sa.literal(0))
-
-
 _CODE = sa.func.coalesce(_EXECUTIONS.c.error_code, "")
 _NAMED = (
     sa.select(
-        *_STEPS.c,
+        *(_STEPS.c[name] for name in ("execution_id", "ordinal", "direction", "state", "units_left")),
+        *(_STEPS.c[name] for name in ("error_code", "error_message")),
         *(_PLANNED.c[name] for name in ("document", "locale", "target")),
         _EXECUTIONS.c.error_code.label("execution_code"),
     )
@@ -72,7 +59,7 @@ _NAMED = (
     )
     .order_by(_STEPS.c.execution_id, _STEPS.c.ordinal)
 )
-_NOT_RUN = sa.and_(_EXECUTIONS.c.state == "FAILED", _CODE != _CANCELED)
+_NOT_RUN = sa.and_(_EXECUTIONS.c.state == "FAILED", _CODE != publication_sums.CANCELED)
 _RESTS = _EXECUTIONS.c.state != "RUNNING"
 
 
@@ -94,7 +81,7 @@ def _kind(counts: sa.ColumnElement[bool], states: Sequence[str], steps: sa.Colum
 
 _RUNNING = sa.select(_EXECUTIONS.c.id).where(*_MINE, _EXECUTIONS.c.state == "RUNNING")
 _NOT_IN_PLACE = _kind(
-    sa.or_(_COUNTED_BAD > 0, sa.and_(_NOT_RUN, _EXECUTIONS.c.steps_pending > 0)),
+    is_set(_EXECUTIONS.c.troubled),
     [*_BAD, STEP.initial],
     sa.or_(_STEPS.c.state.in_(_BAD), _NOT_RUN),
 )
@@ -104,7 +91,8 @@ _LEFT_UNITS = _kind(_EXECUTIONS.c.units_left > 0, ["SUCCEEDED"], _STEPS.c.units_
 class Standing(NamedTuple):
     """`steps` counts the newest step of each intent by state; the units are those of forward steps."""
 
-    executions: dict[str, int]
+    runs: bool
+    queued: bool
     steps: dict[str, int]
     written: int
     left: int
@@ -114,40 +102,27 @@ class Standing(NamedTuple):
 
 
 def of_manifest(tx: Tx, workspace: str, manifest_id: str) -> Standing:
-    """Where all intents of a manifest stand."""
+    """Where all intents of a manifest stand: by the sums of what rests, and by the steps of what runs."""
     here = {"ws": workspace, "manifest": manifest_id}
-    stored = tx.all(_STORED, here)
-    runs: dict[str, int] = {}
-    for row in stored:
-        runs[row.state] = runs.get(row.state, 0) + row.executions
-    parts = [
-        (row.direction, state, getattr(row, name), not_run(row) if state == STEP.initial else state in _BAD)
-        for row in stored
-        if row.state != "RUNNING"
-        for name, state in _STATES.items()
-    ]
-    units = [(row.direction, row.units_written, row.units_left) for row in stored if row.state != "RUNNING"]
-    if "RUNNING" in runs:
-        live = tx.all(_LIVE, here)
-        parts += [(row.direction, row.state, row.number, row.state in _BAD) for row in live]
-        units += [(row.direction, row.units_written, row.units_left) for row in live]
+    sums = publication_sums.of_manifest(tx, workspace, manifest_id)
+    runs = bool(tx.all(_RUNNING.limit(1), here))
+    live = tx.all(_LIVE, here) if runs else []
+    parts = [(row.direction, state, getattr(row, name)) for row in sums for name, state in _STATES.items()]
+    parts += [(row.direction, row.state, row.number) for row in live]
     steps: dict[str, int] = {}
-    for _, state, number, _ in parts:
+    for _, state, number in parts:
         if number:
-            steps[state] = steps.get(state, 0) + number
+            steps[state] = steps.get(state, 0) + int(number)
+    forward = [row for row in (*sums, *live) if row.direction == "forward"]
     return Standing(
-        executions=runs,
+        runs=runs,
+        queued=any(row.queued for row in sums),
         steps=steps,
-        written=sum(written for direction, written, _ in units if direction == "forward"),
-        left=sum(left for direction, _, left in units if direction == "forward"),
-        taken_back=any(direction == "backward" and number for direction, _, number, _ in parts),
-        troubled=any(number and bad for _, _, number, bad in parts),
+        written=sum(int(row.units_written) for row in forward),
+        left=sum(int(row.units_left) for row in forward),
+        taken_back=any(direction == "backward" and number for direction, _, number in parts),
+        troubled=any(row.troubled for row in sums) or any(row.state in _BAD for row in live),
     )
-
-
-def not_run(execution: Row) -> bool:
-    """Whether the steps of an execution that were never begun are missed."""
-    return bool(execution.state == "FAILED" and execution.error_code != _CANCELED)
 
 
 def not_in_place(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
@@ -176,7 +151,7 @@ def _find(tx: Tx, kind: _Kind, workspace: str, manifest_id: str, limit: int) -> 
 
 
 def differences(tx: Tx, manifest_id: str) -> list[str]:
-    """The executions of a manifest, none of which runs, whose counts are not those of their steps."""
+    """What is miscounted of a manifest: executions that do not run, and the sums over them."""
     steps = [
         sa.func.coalesce(sa.func.sum(sa.case((_STEPS.c.state == state, 1), else_=0)), 0).label(name)
         for name, state in _STATES.items()
@@ -186,7 +161,10 @@ def differences(tx: Tx, manifest_id: str) -> list[str]:
     stored = tx.all(sa.select(_EXECUTIONS).where(still))
     counted = sa.select(_STEPS.c.execution_id, *steps, *units).select_from(_NEWEST).where(still)
     true = {row.execution_id: row for row in tx.all(counted.group_by(_STEPS.c.execution_id))}
-    return [row.id for row in stored if _numbers(row) != _numbers(true.get(row.id))]
+    wrong = [f"execution {row.id}" for row in stored if _numbers(row) != _numbers(true.get(row.id))]
+    if stored and not publication_sums.agree(tx, stored[0].workspace, manifest_id):
+        wrong.append("the sums over its executions")
+    return wrong
 
 
 def _numbers(row: Row | None) -> list[int]:

@@ -1,4 +1,4 @@
-"""The first schema: ai_quotas to history."""
+"""The first schema: ai_quotas to gone_endpoints."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: ai_quotas to history."""
+    """The first schema: ai_quotas to gone_endpoints."""
     _ai_quotas()
     _ai_usage()
     _answers()
@@ -30,7 +30,6 @@ def upgrade() -> None:
     _executions()
     _field_sums()
     _gone_endpoints()
-    _history()
 
 
 def _ai_quotas() -> None:
@@ -308,6 +307,8 @@ def _executions() -> None:
         sa.Column("steps_unknown", Count, nullable=False, server_default="0"),
         sa.Column("units_written", Count, nullable=False, server_default="0"),
         sa.Column("units_left", Count, nullable=False, server_default="0"),
+        sa.Column("troubled", Flag(), nullable=False, server_default="0"),
+        sa.Column("slot", Count, nullable=False),
         sa.Column("error_code", Word(64)),
         sa.Column("error_message", Word(500)),
         sa.Column("created_at", Instant, nullable=False),
@@ -316,31 +317,15 @@ def _executions() -> None:
         sa.CheckConstraint(
             "state IN ('FAILED', 'QUEUED', 'RUNNING', 'SUCCEEDED')", name=steps.f("ck_executions_state_known")
         ),
+        sa.CheckConstraint("troubled IN (0, 1)", name=steps.f("ck_executions_troubled_flag")),
         sa.PrimaryKeyConstraint("id", name=steps.f("pk_executions")),
         sa.UniqueConstraint("open_key", name=steps.f("uq_executions_open_key")),
     )
     steps.create_index("ix_executions_manifest", "executions", ["workspace", "manifest_id", "created_at"])
     steps.create_index("ix_executions_plan", "executions", ["plan_id", "created_at"])
-    steps.create_index(
-        "ix_executions_standing",
-        "executions",
-        [
-            "workspace",
-            "manifest_id",
-            "state",
-            "direction",
-            "error_code",
-            "steps_conflict",
-            "steps_failed",
-            "steps_pending",
-            "steps_running",
-            "steps_succeeded",
-            "steps_unknown",
-            "units_written",
-            "units_left",
-            "id",
-        ],
-    )
+    steps.create_index("ix_executions_slot", "executions", ["workspace", "manifest_id", "slot"])
+    steps.create_index("ix_executions_state", "executions", ["workspace", "manifest_id", "state"])
+    steps.create_index("ix_executions_troubled", "executions", ["workspace", "manifest_id", "troubled", "id"])
 
 
 def _field_sums() -> None:
@@ -369,28 +354,3 @@ def _gone_endpoints() -> None:
         sa.PrimaryKeyConstraint("workspace", "url_hash", name=steps.f("pk_gone_endpoints")),
         clustered=True,
     )
-
-
-def _history() -> None:
-    steps.create_table(
-        "history",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("kind", Word(16), nullable=False),
-        sa.Column("subject", Word(191), nullable=False),
-        sa.Column("action", Word(48), nullable=False),
-        sa.Column("before", Word(32), nullable=False, server_default=""),
-        sa.Column("after", Word(32), nullable=False, server_default=""),
-        sa.Column("actor", Word(160), nullable=False, server_default=""),
-        sa.Column("generation", Count, nullable=False, server_default="0"),
-        sa.Column("attempt", Count, nullable=False, server_default="0"),
-        sa.Column("generation_attempt", Count, nullable=False, server_default="0"),
-        sa.Column("submission_id", Id),
-        sa.Column("code", Word(64), nullable=False, server_default=""),
-        sa.Column("message", Word(500), nullable=False, server_default=""),
-        sa.Column("metadata", Word(500)),
-        sa.Column("correlation_id", Word(191), nullable=False, server_default=""),
-        sa.Column("at", Instant, nullable=False),
-        sa.PrimaryKeyConstraint("id", name=steps.f("pk_history")),
-    )
-    steps.create_index("ix_history_subject", "history", ["workspace", "subject", "at"])

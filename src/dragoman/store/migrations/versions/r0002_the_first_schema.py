@@ -1,11 +1,11 @@
-"""The first schema: intents to memory_grams."""
+"""The first schema: history to memory."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
 from dragoman.store.migrations import steps
-from dragoman.store.portable import Bytes, Count, Flag, Hash, Id, Instant, LongText, Word
+from dragoman.store.portable import Count, Flag, Hash, Id, Instant, LongText, Word
 
 revision = "0002"
 down_revision = "0001"
@@ -14,7 +14,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: intents to memory_grams."""
+    """The first schema: history to memory."""
+    _history()
     _intents()
     _intents_1()
     _job_fields()
@@ -27,8 +28,31 @@ def upgrade() -> None:
     _manifests_1()
     _manners()
     _memory()
-    _memory_fresh()
-    _memory_grams()
+
+
+def _history() -> None:
+    steps.create_table(
+        "history",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("kind", Word(16), nullable=False),
+        sa.Column("subject", Word(191), nullable=False),
+        sa.Column("action", Word(48), nullable=False),
+        sa.Column("before", Word(32), nullable=False, server_default=""),
+        sa.Column("after", Word(32), nullable=False, server_default=""),
+        sa.Column("actor", Word(160), nullable=False, server_default=""),
+        sa.Column("generation", Count, nullable=False, server_default="0"),
+        sa.Column("attempt", Count, nullable=False, server_default="0"),
+        sa.Column("generation_attempt", Count, nullable=False, server_default="0"),
+        sa.Column("submission_id", Id),
+        sa.Column("code", Word(64), nullable=False, server_default=""),
+        sa.Column("message", Word(500), nullable=False, server_default=""),
+        sa.Column("metadata", Word(500)),
+        sa.Column("correlation_id", Word(191), nullable=False, server_default=""),
+        sa.Column("at", Instant, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_history")),
+    )
+    steps.create_index("ix_history_subject", "history", ["workspace", "subject", "at"])
 
 
 def _intents() -> None:
@@ -345,34 +369,4 @@ def _memory() -> None:
             name=steps.f("pk_memory"),
         ),
         clustered=True,
-    )
-
-
-def _memory_fresh() -> None:
-    steps.create_table(
-        "memory_fresh",
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("project", Word(128), nullable=False),
-        sa.Column("source_locale", Word(64), nullable=False),
-        sa.Column("source_hash", Hash, nullable=False),
-        sa.Column("source", LongText, nullable=False),
-        sa.PrimaryKeyConstraint(
-            "workspace", "project", "source_locale", "source_hash", name=steps.f("pk_memory_fresh")
-        ),
-        clustered=True,
-    )
-
-
-def _memory_grams() -> None:
-    steps.create_table(
-        "memory_grams",
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("project", Word(128), nullable=False),
-        sa.Column("source_locale", Word(64), nullable=False),
-        sa.Column("bucket", Count, nullable=False, autoincrement=False),
-        sa.Column("run", Count, nullable=False, autoincrement=False),
-        sa.Column("postings", Bytes, nullable=False),
-        sa.PrimaryKeyConstraint(
-            "workspace", "project", "source_locale", "bucket", "run", name=steps.f("pk_memory_grams")
-        ),
     )

@@ -1,4 +1,4 @@
-"""The first schema: memory_segments to runs."""
+"""The first schema: memory_fresh to results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: memory_segments to runs."""
+    """The first schema: memory_fresh to results."""
+    _memory_fresh()
+    _memory_grams()
     _memory_segments()
     _memory_shelves()
     _outbox()
@@ -25,10 +27,40 @@ def upgrade() -> None:
     _publication_commands()
     _publication_requests()
     _publication_steps()
+    _publication_sums()
     _receipts()
     _reconciliations()
     _results()
-    _runs()
+
+
+def _memory_fresh() -> None:
+    steps.create_table(
+        "memory_fresh",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("source_locale", Word(64), nullable=False),
+        sa.Column("source_hash", Hash, nullable=False),
+        sa.Column("source", LongText, nullable=False),
+        sa.PrimaryKeyConstraint(
+            "workspace", "project", "source_locale", "source_hash", name=steps.f("pk_memory_fresh")
+        ),
+        clustered=True,
+    )
+
+
+def _memory_grams() -> None:
+    steps.create_table(
+        "memory_grams",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("source_locale", Word(64), nullable=False),
+        sa.Column("bucket", Count, nullable=False, autoincrement=False),
+        sa.Column("run", Count, nullable=False, autoincrement=False),
+        sa.Column("postings", Bytes, nullable=False),
+        sa.PrimaryKeyConstraint(
+            "workspace", "project", "source_locale", "bucket", "run", name=steps.f("pk_memory_grams")
+        ),
+    )
 
 
 def _memory_segments() -> None:
@@ -249,6 +281,30 @@ def _publication_steps() -> None:
     steps.create_index("ix_publication_steps_state", "publication_steps", ["execution_id", "state"])
 
 
+def _publication_sums() -> None:
+    steps.create_table(
+        "publication_sums",
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("manifest_id", Id, nullable=False),
+        sa.Column("direction", Word(16), nullable=False),
+        sa.Column("slot", Count, nullable=False, autoincrement=False),
+        sa.Column("steps_conflict", Count, nullable=False, server_default="0"),
+        sa.Column("steps_failed", Count, nullable=False, server_default="0"),
+        sa.Column("steps_pending", Count, nullable=False, server_default="0"),
+        sa.Column("steps_running", Count, nullable=False, server_default="0"),
+        sa.Column("steps_succeeded", Count, nullable=False, server_default="0"),
+        sa.Column("steps_unknown", Count, nullable=False, server_default="0"),
+        sa.Column("units_written", Count, nullable=False, server_default="0"),
+        sa.Column("units_left", Count, nullable=False, server_default="0"),
+        sa.Column("queued", Count, nullable=False, server_default="0"),
+        sa.Column("troubled", Count, nullable=False, server_default="0"),
+        sa.PrimaryKeyConstraint(
+            "workspace", "manifest_id", "direction", "slot", name=steps.f("pk_publication_sums")
+        ),
+        clustered=True,
+    )
+
+
 def _receipts() -> None:
     steps.create_table(
         "receipts",
@@ -320,38 +376,3 @@ def _results() -> None:
         sa.PrimaryKeyConstraint("intent_id", "key_hash", name=steps.f("pk_results")),
         clustered=True,
     )
-
-
-def _runs() -> None:
-    steps.create_table(
-        "runs",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("workspace", Word(64), nullable=False),
-        sa.Column("project", Word(128), nullable=False),
-        sa.Column("actor", Word(128), nullable=False),
-        sa.Column("trigger_kind", Word(16), nullable=False),
-        sa.Column("push_id", Word(255)),
-        sa.Column("state", Word(32), nullable=False),
-        sa.Column("open_key", Hash),
-        sa.Column("asked", LongText, nullable=False),
-        sa.Column("passes", LongText, nullable=False),
-        sa.Column("manifest_id", Id),
-        sa.Column("next_attempt_at", Instant),
-        sa.Column("error_code", Word(64)),
-        sa.Column("error_message", Word(500)),
-        sa.Column("created_at", Instant, nullable=False),
-        sa.Column("updated_at", Instant, nullable=False),
-        sa.Column("ended_at", Instant),
-        sa.Column("lease_owner", Word(160)),
-        sa.Column("lease_expires_at", Instant),
-        sa.Column("fence", Count, nullable=False, server_default="0"),
-        sa.CheckConstraint(
-            "state IN ('canceled', 'complete', 'failed', 'looking', 'passing', 'stalled')",
-            name=steps.f("ck_runs_state_known"),
-        ),
-        sa.PrimaryKeyConstraint("id", name=steps.f("pk_runs")),
-        sa.UniqueConstraint("open_key", name=steps.f("uq_runs_open_key")),
-    )
-    steps.create_index("ix_runs_claim", "runs", ["next_attempt_at"])
-    steps.create_index("ix_runs_push", "runs", ["workspace", "project", "push_id"])
-    steps.create_index("ix_runs_stale", "runs", ["lease_expires_at"])

@@ -1,4 +1,4 @@
-"""The first schema: shards to workspaces."""
+"""The first schema: runs to workspaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """The first schema: shards to workspaces."""
+    """The first schema: runs to workspaces."""
+    _runs()
     _shards()
     _snapshots()
     _submission_intents()
@@ -25,6 +26,41 @@ def upgrade() -> None:
     _usage_sums()
     _workers()
     _workspaces()
+
+
+def _runs() -> None:
+    steps.create_table(
+        "runs",
+        sa.Column("id", Id, nullable=False),
+        sa.Column("workspace", Word(64), nullable=False),
+        sa.Column("project", Word(128), nullable=False),
+        sa.Column("actor", Word(128), nullable=False),
+        sa.Column("trigger_kind", Word(16), nullable=False),
+        sa.Column("push_id", Word(255)),
+        sa.Column("state", Word(32), nullable=False),
+        sa.Column("open_key", Hash),
+        sa.Column("asked", LongText, nullable=False),
+        sa.Column("passes", LongText, nullable=False),
+        sa.Column("manifest_id", Id),
+        sa.Column("next_attempt_at", Instant),
+        sa.Column("error_code", Word(64)),
+        sa.Column("error_message", Word(500)),
+        sa.Column("created_at", Instant, nullable=False),
+        sa.Column("updated_at", Instant, nullable=False),
+        sa.Column("ended_at", Instant),
+        sa.Column("lease_owner", Word(160)),
+        sa.Column("lease_expires_at", Instant),
+        sa.Column("fence", Count, nullable=False, server_default="0"),
+        sa.CheckConstraint(
+            "state IN ('canceled', 'complete', 'failed', 'looking', 'passing', 'stalled')",
+            name=steps.f("ck_runs_state_known"),
+        ),
+        sa.PrimaryKeyConstraint("id", name=steps.f("pk_runs")),
+        sa.UniqueConstraint("open_key", name=steps.f("uq_runs_open_key")),
+    )
+    steps.create_index("ix_runs_claim", "runs", ["next_attempt_at"])
+    steps.create_index("ix_runs_push", "runs", ["workspace", "project", "push_id"])
+    steps.create_index("ix_runs_stale", "runs", ["lease_expires_at"])
 
 
 def _shards() -> None:
