@@ -40,6 +40,8 @@ class Loop:
     """Whether the step itself waits for somebody else's hint: such a loop is never counted as busy."""
     woken: bool = True
     """Whether the work of other loops concerns it; else it keeps to its poll."""
+    mends: bool = False
+    """Whether it looks at once when the database has failed somebody: it frees what that left behind."""
     drain: Callable[[], None] | None = None
     """Called when the process is to stop, so that a running step ends sooner."""
 
@@ -60,6 +62,7 @@ class Workers:
 
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
+        keeper.doubted = self._mend
         self._states: list[tuple[Loop, _State]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
@@ -89,10 +92,20 @@ class Workers:
                 state.busy = not loop.listens
                 state.event.set()
 
+    def _mend(self) -> None:
+        for loop, state in self._states:
+            if loop.mends:
+                state.event.set()
+
     @property
     def idle(self) -> bool:
         """Whether every loop has looked since it was last woken and found nothing."""
         return not any(state.busy for _, state in self._states)
+
+    @property
+    def settled(self) -> bool:
+        """Whether they are idle, and nothing waits to be let go after a failure of the database."""
+        return self.idle and not self._keeper.in_doubt
 
     def stuck(self, seconds: float) -> DragomanError | None:
         """What a loop has not got over for so long; None where nothing has."""
@@ -154,12 +167,15 @@ class Workers:
             done = await loop.step()
         except (Halted, CommitUnknown) as error:
             _log.info("step gave way", step=loop.name, code=error.code, reason=error.message)
-            self.trouble = error if isinstance(error, StoreError) else self.trouble
+            if isinstance(error, StoreError):
+                self.trouble = error
+                self._keeper.doubt()
             return 1, "gave_way"
         except StoreError as error:
             if state.failing_since is None:
                 _log.warning("the database cannot be used now", step=loop.name, code=error.code)
             self.trouble = error
+            self._keeper.doubt()
             self._fail(state, error)
         except Exception as error:  # noqa: BLE001 - a failing step must not end its loop: the row stays due
             _log.exception("step failed", step=loop.name)

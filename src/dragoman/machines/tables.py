@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dragoman.machines.machine import Machine
 
-_SWEEP = "its lease runs out, or the sweep frees it at once when its process is gone on the same host"
+_SWEEP = (
+    "its lease runs out, or the sweep frees it at once when its process is gone on the same host, or lives"
+    " and works on it no more"
+)
 
 MANIFEST = Machine(
     name="manifest",

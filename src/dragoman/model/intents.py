@@ -137,6 +137,12 @@ class Link:
     fields_hash: str
 
 
+def ref_of(intent_id: str, generation: int, part: int = 1, parts: int = 1) -> str:
+    """How an item is called on the wire: (a part of) one generation of one intent."""
+    ref = f"dragoman:{intent_id}:g{generation}"
+    return ref if parts == 1 else f"{ref}:p{part}/{parts}"
+
+
 @dataclass(frozen=True, slots=True)
 class SubmissionDraft:
     """The exact bytes of one request to the engine, and the intents in it. Made without any I/O."""

@@ -88,6 +88,18 @@ def owners(tx: Tx, table: sa.Table) -> list[str]:
     return [row[0] for row in tx.all(_owners(table))]
 
 
+def standing(tx: Tx, table: sa.Table, owner: str) -> list[tuple[tuple[Any, ...], int]]:
+    """Key and fence of every lease of this owner."""
+    return [(_key_of(table, row), row.fence) for row in tx.all(_standing(table), {"lease_of": owner})]
+
+
+def free(tx: Tx, table: sa.Table, key: Key, fence: int, owner: str) -> bool:
+    """Let one lease of this owner run out now; False where it stands no more under this fence."""
+    names = [column.name for column in _keys(table)]
+    theirs = {**dict(zip(names, _tuple(key), strict=True)), "fence": fence, "lease_owner": owner}
+    return tx.update(table, theirs, {"lease_owner": None, "lease_expires_at": tx.now}) == 1
+
+
 def free_gone(tx: Tx, table: sa.Table, gone: Sequence[str]) -> int:
     """Let the leases of owners provably gone run out now; how many. The next claim raises the fence."""
     if not gone:
@@ -183,6 +195,11 @@ def _prolonging(table: sa.Table) -> sa.Update:
 @functools.cache
 def _owners(table: sa.Table) -> sa.Select[Any]:
     return sa.select(table.c.lease_owner).where(table.c.lease_owner.is_not(None)).distinct()
+
+
+@functools.cache
+def _standing(table: sa.Table) -> sa.Select[Any]:
+    return sa.select(*_keys(table), table.c.fence).where(table.c.lease_owner == sa.bindparam("lease_of"))
 
 
 @functools.cache

@@ -52,7 +52,7 @@ async def drain(
     why: Why | None = None
     while why is None:
         await _look(stopped)
-        idle = services.workers.idle
+        idle = services.workers.settled
         at_work = await database.read(draining.at_work, scope, DRAIN_MANIFESTS_SEEN)
         seen.update(dict.fromkeys(at_work[: DRAIN_MANIFESTS_SEEN - len(seen)]))
         ended = await database.read(draining.ended_among, scope, list(seen))
@@ -78,7 +78,7 @@ def _why(services: Services, idle: bool, stopped: bool, enough: bool, until: flo
         return "stopped"
     if services.workers.stuck(_STUCK_SECONDS) is not None:
         return "trouble"
-    if idle and services.workers.idle:
+    if idle and services.workers.settled:
         return "drained"
     if enough:
         return "manifests"

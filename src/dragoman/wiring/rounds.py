@@ -127,7 +127,7 @@ def _engine_loops(services: Services) -> list[Loop]:
     )
     held_max, holds = settings.jobs_per_process, services.holds
     system, lease_seconds = System(), settings.job_lease_seconds
-    dispatch = Dispatch(database, services.queue, keeper.owner, system, lease_seconds, held_max, holds)
+    dispatch = Dispatch(database, services.queue, keeper, system, lease_seconds, held_max, holds)
     translation = Translation(
         database,
         services.ledger,
@@ -144,7 +144,7 @@ def _engine_loops(services: Services) -> list[Loop]:
         without_examples=catalogue.without_examples(settings),
         offload=services.offload,
     )
-    delivery = Delivery(database, services.ledger, services.clock, keeper.owner)
+    delivery = Delivery(services.ledger, services.clock, keeper)
 
     async def translate() -> int:
         claimed = await dispatch.take()
@@ -192,7 +192,7 @@ def _upkeep_loops(services: Services, roles: Sequence[str]) -> list[Loop]:
     retention = Retention(services.database, System(), services.clock, services.settings.retention_days)
 
     async def sweep() -> int:
-        return await free_vanished(services.database)
+        return await free_vanished(services.database) + await services.keeper.free_unheld()
 
     async def show_life() -> int:
         row = {
@@ -208,7 +208,7 @@ def _upkeep_loops(services: Services, roles: Sequence[str]) -> list[Loop]:
         return 0
 
     return [
-        Loop("sweep", sweep, limits.SWEEP_SECONDS, woken=False),
+        Loop("sweep", sweep, limits.SWEEP_SECONDS, woken=False, mends=True),
         Loop("show_life", show_life, _SEEN_SECONDS, woken=False),
         Loop("retain", retention.step, limits.RETENTION_POLL_SECONDS, wakes=False, woken=False),
     ]

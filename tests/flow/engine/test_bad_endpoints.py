@@ -13,6 +13,7 @@ from dragoman.families.webhook import HttpTransport, Webhook
 from dragoman.flow.engine.delivery import Delivery
 from dragoman.kernel.clock import MICROSECONDS, SystemClock
 from dragoman.ledger.acting import Ledger
+from dragoman.store.keeping import Keeper
 from tests.doubles.databases import opened
 from tests.flow.engine.outbox_rows import event_row, put_event
 
@@ -80,9 +81,8 @@ def test_a_healthy_endpoint_is_served_while_others_hang_break_and_refuse(databas
         async with endpoints() as net, opened(database_url) as database:
             transport = HttpTransport(allow_private=True)
             webhook = Webhook({"http": transport}, lambda kept, job_id: _SECRET, database.now)
-            delivery = Delivery(
-                database, Ledger(database, {"webhook": webhook}), SystemClock(), "host/boot/1/1"
-            )
+            keeper = Keeper(database, SystemClock(), "host/boot/1/1")
+            delivery = Delivery(Ledger(database, {"webhook": webhook}), SystemClock(), keeper)
             kinds = ("hang", "gone", "busy", "moved", "reset")
             bad = {
                 kind: await database.run(put_event, net.url(kind), 100 + number)

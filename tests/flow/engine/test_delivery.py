@@ -19,6 +19,7 @@ from dragoman.model.effects import Answer
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import delivering
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper
 from tests.doubles.databases import opened
 from tests.flow.engine.outbox_rows import age, attempts, end_leases, event_row, make_due, put_event, put_off
 
@@ -75,7 +76,7 @@ async def post_office(url: str) -> AsyncIterator[Post]:
         net = Net()
         webhook = Webhook({"https": net}, lambda kept, job_id: SECRET, lambda: database.now() + net.later)
         ledger = Ledger(database, {"webhook": webhook})
-        yield Post(database, net, Delivery(database, ledger, SystemClock(), OWNER))
+        yield Post(database, net, Delivery(ledger, SystemClock(), Keeper(database, SystemClock(), OWNER)))
 
 
 def refusal(status: int, **values: object) -> Answer:
@@ -421,7 +422,8 @@ def test_the_site_in_this_process_gets_the_very_bytes_and_headers_that_http_woul
 
         async with opened(sqlite_url) as database:
             webhook = Webhook({"local": LocalTransport(receive)}, lambda kept, job_id: SECRET, database.now)
-            delivery = Delivery(database, Ledger(database, {"webhook": webhook}), SystemClock(), OWNER)
+            keeper = Keeper(database, SystemClock(), OWNER)
+            delivery = Delivery(Ledger(database, {"webhook": webhook}), SystemClock(), keeper)
             outbox_id = await database.run(put_event, LOCAL_URL)
             await delivery.step(10)
             assert (await database.read(event_row, outbox_id)).response_status == 503

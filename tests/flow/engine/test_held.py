@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from dragoman.families.completion import Completion
 from dragoman.flow.engine.acceptance import Acceptance
 from dragoman.flow.engine.dispatch import Dispatch
+from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.errors import SettingsError
 from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.limits import LANES_PER_CLAIM
@@ -20,6 +21,7 @@ from dragoman.kernel.offload import InlineOffload
 from dragoman.model.contracts import Provider
 from dragoman.model.scopes import System
 from dragoman.store.acts import examining, leasing, readiness
+from dragoman.store.keeping import Keeper
 from dragoman.store.rows import lanes
 from dragoman.store.schema import engine as tables
 from dragoman.store.transaction import Tx
@@ -39,7 +41,8 @@ def bring_deadline(tx: Tx) -> None:
 
 def given(here: World) -> Dispatch:
     """A process that was given the address."""
-    return Dispatch(here.database, here.queue, "test/boot/given/0", System(), holds=[NAME])
+    keeper = Keeper(here.database, SystemClock(), "test/boot/given/0")
+    return Dispatch(here.database, here.queue, keeper, System(), holds=[NAME])
 
 
 def keyed(here: World) -> None:

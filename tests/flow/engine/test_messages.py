@@ -34,7 +34,7 @@ class Desk:
         self.queue = SqsQueue(server.connect, "jobs", SystemChance(), poll_seconds=1)
         self.process = Process(here)
         self.dispatch = Dispatch(
-            self.process.database, self.queue, self.process.owner, System(), held_max=held_max
+            self.process.database, self.queue, self.process.keeper, System(), held_max=held_max
         )
 
     def deleted(self) -> int:

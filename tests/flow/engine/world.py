@@ -135,7 +135,7 @@ class Process:
         self.keeper = Keeper(self.database, SystemClock(), self.owner)
         families = (world.completion, Withdrawal(world.completion.resolve))
         ledger = Ledger(self.database, {one.name: _MortalFamily(one, self.life) for one in families})
-        self.dispatch = Dispatch(self.database, world.queue, self.owner, System(), holds=holds)
+        self.dispatch = Dispatch(self.database, world.queue, self.keeper, System(), holds=holds)
         self.translation = Translation(
             self.database,
             ledger,

@@ -29,6 +29,10 @@ FAR, OTHER = "TOKEN@https://engine.example", "TOKEN@https://other.example"
 ROOMY = Capacity(items_max=10, fields_per_item_max=4, body_bytes_max=4_000, field_chars_max=1_000)
 
 
+def result_keys(tx: Tx) -> list[str]:
+    return sorted(row.field_key for row in tx.all(sa.select(tables.results)))
+
+
 def submission_rows(tx: Tx) -> list[Row]:
     return tx.all(sa.select(tables.submissions))
 
@@ -155,6 +159,58 @@ def test_an_item_that_the_engine_refuses_fails_alone(database_url: str, place: b
             rows = await site.database.read(submission_rows)
             assert all(row.settled_at for row in rows)
             assert len(site.engine.bodies) == len(rows) <= (4 if place else 17)
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("place", ["body", "$.items[0].fields"])
+def test_a_document_that_an_engine_takes_no_more_at_once_goes_out_in_parts(
+    database_url: str, place: str
+) -> None:
+    """The engine's bounds were lowered while the bytes stood: halves of it, and halves of those."""
+
+    def judge(site: Stage) -> Answer | None:
+        sent = site.engine.bodies[-1]
+        most = max(len(item["fields"]) for item in json.loads(sent)["items"])
+        if (len(sent) > 70_000) if place == "body" else most > 2:
+            return Answer("REJECTED", status=413, code="payload_too_large", message="no", place=place)
+        return None
+
+    async def play() -> None:
+        documents = {
+            "big.json": catalogue(**{f"k{n}": f"{n} " + "x" * 30_000 for n in range(7)}),
+            "small.json": catalogue(a="Hello"),
+        }
+        async with stage(database_url, documents) as site:
+            site.engine.judge = lambda: judge(site)
+            manifest = (await site.admit([(name, "de") for name in documents])).manifest_id
+            await site.step_all()
+            assert await site.counts(manifest) == {"queued": 2}
+            await _answer_all(site)
+            assert await site.counts(manifest) == {"completed": 2}
+            assert await site.database.read(result_keys) == ["a", *(f"k{n}" for n in range(7))]
+            rows = await site.database.read(submission_rows)
+            assert all(row.settled_at for row in rows)
+
+    asyncio.run(play())
+
+
+def test_a_text_that_an_engine_takes_no_more_fails_its_document_alone(sqlite_url: str) -> None:
+    """It cannot be divided; nor is an engine believed that calls everything too large."""
+
+    async def play() -> None:
+        documents = {
+            "long.json": catalogue(a="x" * 90_000),
+            "many.json": catalogue(**{f"k{n}": f"Text {n}" for n in range(9)}),
+        }
+        async with stage(sqlite_url, documents) as site:
+            site.engine.judge = lambda: Answer("REJECTED", status=413, code="payload_too_large", message="no")
+            manifest = (await site.admit([(name, "de") for name in documents])).manifest_id
+            await site.step_all()
+            assert await site.counts(manifest) == {"failed": 2}
+            page = await site.views.failures("default", manifest)
+            assert {item["code"] for item in page["items"]} == {"payload_too_large"}
+            assert len(site.engine.bodies) == 3
 
     asyncio.run(play())
 

@@ -129,6 +129,7 @@ def test_an_engine_that_answers_late_leaves_a_control_pending(
                 [control] = await far.rows("controls")
                 assert (bool(control.paused), bool(control.canceled)) == (act == "pause", act == "cancel")
                 slow.answers.set()
+                monkeypatch.setattr(steering, "CONTROL_SECONDS", SECONDS)
                 assert await ask(act) == (202, "told")
                 assert await ask(other) == (202, "told")
 
@@ -162,6 +163,38 @@ def test_an_engine_tells_what_it_takes_and_means_it(database_url: str, tmp_path:
                 assert (await engine.submit(WORKSPACE, submission_id, whole, SECONDS)).status == 413
             finally:
                 await engine.close()
+
+    asyncio.run(story())
+
+
+def test_a_job_that_stands_is_found_by_bytes_that_would_be_refused_now(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Its answer was lost, then the engine's bounds were lowered: refused, it would be paid for again."""
+
+    async def story() -> None:
+        submission_id = SystemChance().new_id()
+        said = json.loads(submission(submission_id))
+        said["items"][0]["fields"] = {"title": "long " * 20_000}
+        body = json.dumps(said).encode()
+        outcomes = []
+        for bounds in (SubmissionSettings(), SubmissionSettings(bytes=70_000)):
+            async with (
+                served(database_url, tmp_path, submissions=bounds) as house,
+                listening(house.app) as address,
+            ):
+                token = (await house.token("jobs:write"))["Authorization"].removeprefix("Bearer ")
+                engine = HttpEngine(address, token=lambda held=token: held, callback_secrets=None)  # type: ignore[misc]
+                try:
+                    answer = await engine.submit(WORKSPACE, submission_id, body, SECONDS)
+                    outcomes.append((answer.outcome, answer.status, json.loads(answer.body or b"")["job_id"]))
+                    new = body.replace(submission_id.encode(), SystemChance().new_id().encode())
+                    refused = await engine.submit(WORKSPACE, submission_id, new, SECONDS)
+                finally:
+                    await engine.close()
+        job_id = outcomes[0][2]
+        assert outcomes == [("SUCCEEDED", 201, job_id), ("SUCCEEDED", 200, job_id)]
+        assert (refused.status, refused.code) == (413, "payload_too_large")
 
     asyncio.run(story())
 

@@ -167,7 +167,7 @@ def test_a_secret_rests_sealed_and_a_replay_never_changes_it(
             {"items": [{"ref": str(n), "targetLang": "fr", "fields": {"a": "x"}} for n in range(101)]},
             413, "payload_too_large",
         ),
-        ({"tone": "x" * 1_100_000}, 413, "request_too_large"),
+        ({"tone": "x" * 1_100_000}, 413, "payload_too_large"),
     ],
 )  # fmt: skip
 def test_a_submission_that_is_wrong_is_refused_whole(

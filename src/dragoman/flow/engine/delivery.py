@@ -12,11 +12,16 @@ from collections.abc import Iterable
 
 from dragoman.kernel.clock import Clock
 from dragoman.kernel.errors import DragomanError
-from dragoman.kernel.limits import IDLE_POLL_SECONDS, OUTBOX_PER_ENDPOINT, STEP_SECONDS
+from dragoman.kernel.limits import (
+    IDLE_POLL_SECONDS,
+    OUTBOX_LEASE_SECONDS,
+    OUTBOX_PER_ENDPOINT,
+    STEP_SECONDS,
+)
 from dragoman.ledger.acting import Ledger
 from dragoman.store.acts import delivering
 from dragoman.store.acts.delivering import Delivering
-from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper
 
 _Flight = asyncio.Task[None]
 
@@ -24,21 +29,19 @@ _Flight = asyncio.Task[None]
 class Delivery:
     """Sends what is due.
 
-    `owner` names this process in leases; `per_endpoint` bounds sends at a time to one host.
+    `per_endpoint` bounds sends at a time to one host.
     """
 
     def __init__(
         self,
-        database: Database,
         ledger: Ledger,
         clock: Clock,
-        owner: str,
+        keeper: Keeper,
         per_endpoint: int = OUTBOX_PER_ENDPOINT,
     ) -> None:
-        self._database = database
         self._ledger = ledger
         self._clock = clock
-        self._owner = owner
+        self._keeper = keeper
         self._per_endpoint = per_endpoint
 
     async def step(self, limit: int) -> int:
@@ -75,11 +78,12 @@ class Delivery:
             sends = Counter(flights.values())
             busy = [place for place, number in sends.items() if number >= self._per_endpoint]
             most = max((number for place, number in sends.items() if place not in busy), default=0)
-            begun = await self._database.run(
-                delivering.begin_deliveries, self._owner, min(room, self._per_endpoint - most), busy
+            begun = await self._keeper.claim(
+                delivering.begin_deliveries, self._keeper.owner, min(room, self._per_endpoint - most), busy
             )
             for due in begun:
-                flights[asyncio.create_task(self._send(due))] = due.place
+                lease = self._keeper.hold("outbox", (due.outbox_id,), due.fence, OUTBOX_LEASE_SECONDS)
+                flights[self._keeper.work(lease, self._send(due))] = due.place
             if not begun:
                 return
 

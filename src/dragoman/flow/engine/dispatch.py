@@ -22,6 +22,7 @@ from dragoman.model.jobs import Claimed
 from dragoman.model.scopes import System
 from dragoman.store.acts import claiming
 from dragoman.store.database import Database
+from dragoman.store.keeping import Keeper
 
 _log = logger(__name__)
 _Act = Callable[[], Awaitable[None]]
@@ -36,7 +37,7 @@ class Dispatch:
         self,
         database: Database,
         queue: Queue,
-        owner: str,
+        keeper: Keeper,
         system: System,
         lease_seconds: float = JOB_LEASE_SECONDS,
         held_max: int = JOBS_PER_PROCESS,
@@ -44,7 +45,7 @@ class Dispatch:
     ) -> None:
         self._database = database
         self._queue = queue
-        self._owner = owner
+        self._keeper = keeper
         self._system = system
         self._lease_seconds = lease_seconds
         self._held_max = held_max
@@ -58,9 +59,12 @@ class Dispatch:
         """When the sweep last sent a message for a job that it found overdue."""
 
     async def take(self) -> Claimed | None:
-        """Lease the next job, round the workspaces that have work; None where nothing is due."""
-        claimed = await self._database.run(
-            claiming.claim_job, self._system, self._owner, self._lease_seconds, self._holds
+        """Lease the next job, round the workspaces that have work; None where nothing is due.
+
+        `Translation.work` holds it, and has to be asked before anything else.
+        """
+        claimed = await self._keeper.claim(
+            claiming.claim_job, self._system, self._keeper.owner, self._lease_seconds, self._holds
         )
         if claimed is not None:
             self._worked.add(claimed.job_id)

@@ -88,30 +88,30 @@ class Executing:
         """
         if not self._pace.polling_enabled:
             return 0
-        commands = await self._database.run(
+        commands = await self._keeper.claim(
             executing.claim_commands, self._keeper.owner, self._pace.lease_seconds, self._pace.batch_size
         )
-        ended = await asyncio.gather(*map(self._deliver, commands), return_exceptions=True)
+        ended = await asyncio.gather(*map(self._begin, commands), return_exceptions=True)
         for outcome in ended:
             if isinstance(outcome, BaseException) and not isinstance(outcome, LeaseLost):
                 raise outcome
         return len(commands)
 
-    async def _deliver(self, command: Command) -> None:
-        """Run the open steps of one command in order, until one does not end or time is over."""
+    def _begin(self, command: Command) -> asyncio.Task[None]:
         lease = self._keeper.hold(
             "publication_commands", (command.id,), command.fence, self._pace.lease_seconds
         )
-        try:
-            delivery = await self._database.read(executing.delivery_of, command)
-            if not executing.verifies(delivery):
-                await self._database.run(
-                    executing.fail_delivery, command, "plan_mismatch", "the plan is not what was frozen"
-                )
-                return
-            await self._run(command, lease, delivery)
-        finally:
-            self._keeper.drop(lease)
+        return self._keeper.work(lease, self._deliver(command, lease))
+
+    async def _deliver(self, command: Command, lease: Lease) -> None:
+        """Run the open steps of one command in order, until one does not end or time is over."""
+        delivery = await self._database.read(executing.delivery_of, command)
+        if not executing.verifies(delivery):
+            await self._database.run(
+                executing.fail_delivery, command, "plan_mismatch", "the plan is not what was frozen"
+            )
+            return
+        await self._run(command, lease, delivery)
 
     async def _run(self, command: Command, lease: Lease, delivery: executing.Delivery) -> None:
         steps = [step for step in delivery.steps if step.ordinal in delivery.open_ordinals]

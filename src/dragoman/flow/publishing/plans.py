@@ -46,7 +46,7 @@ class Planning:
 
     async def step(self) -> int:
         """Claim, look at every target, write the plan; how many intents were looked at."""
-        work = await self._database.run(planning.claim_requests, self._keeper.owner, self._lease_seconds)
+        work = await self._keeper.claim(planning.claim_requests, self._keeper.owner, self._lease_seconds)
         if work is None:
             return 0
         leases = [

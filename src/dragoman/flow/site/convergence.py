@@ -84,7 +84,7 @@ class Convergence:
 
     async def step(self) -> int:
         """Take up one run that is due; 1 where it has moved."""
-        run = await self._database.run(converging.claim_run, self._keeper.owner)
+        run = await self._keeper.claim(converging.claim_run, self._keeper.owner)
         if run is None:
             return 0
         lease = self._keeper.hold("runs", (run.id,), run.fence, RUN_LEASE_SECONDS)

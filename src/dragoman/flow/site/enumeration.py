@@ -81,7 +81,7 @@ class Enumeration:
         Gives how many intents were made, 1 where it worked without making any, 0 where none is to be claimed:
         somebody else has it, and this one leaves without a trace.
         """
-        manifest = await self._database.run(expanding.claim_enumerating_manifest, self._keeper.owner)
+        manifest = await self._keeper.claim(expanding.claim_enumerating_manifest, self._keeper.owner)
         if manifest is None:
             await self._tell_held()
             return 0

@@ -69,7 +69,7 @@ class Preparing:
 
     async def step(self) -> int:
         """Take one due shard, prepare its due intents, record what came of each; how many were worked."""
-        work = await self._database.run(preparing.claim_due_intents, self._keeper.owner, self._per_step)
+        work = await self._keeper.claim(preparing.claim_due_intents, self._keeper.owner, self._per_step)
         if work is None:
             return 0
         lease = self._keeper.hold("shards", (work.manifest_id, work.shard), work.fence, SHARD_LEASE_SECONDS)

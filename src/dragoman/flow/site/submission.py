@@ -27,12 +27,12 @@ from dragoman.kernel.offload import Offload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import Source
 from dragoman.model.effects import Outgoing
-from dragoman.model.intents import DueIntent, Link, Sender, SendTicket, ShardWork, SubmissionDraft
+from dragoman.model.intents import DueIntent, Link, Sender, SendTicket, ShardWork, SubmissionDraft, ref_of
 from dragoman.model.jobs import Capacity
 from dragoman.model.memories import Library, Manner, Term
 from dragoman.store.acts import preparing, submitting
 from dragoman.store.database import Database
-from dragoman.store.keeping import Keeper
+from dragoman.store.keeping import Keeper, Lease
 
 _FRAME_BYTES = 256
 """Room in a body for its id, and for the names and signs between its parts."""
@@ -83,7 +83,7 @@ class Submitting:
         """Submit prepared intents of one shard; how many submissions were sent."""
         capacity = await self._way.capacity()
         limit = capacity.items_max * self._per_step
-        work = await self._database.run(submitting.claim_prepared_intents, self._keeper.owner, limit)
+        work = await self._keeper.claim(submitting.claim_prepared_intents, self._keeper.owner, limit)
         if work is None:
             return 0
         lease = self._keeper.hold("shards", (work.manifest_id, work.shard), work.fence, SHARD_LEASE_SECONDS)
@@ -92,7 +92,7 @@ class Submitting:
             spoilt = await self._offload.call(_spoilt, work, moved)
             library = await self._database.read(preparing.library, work) if self._way.far else _BARE
             drafts = await self._offload.call(self._drafts, work, [*moved, *spoilt], capacity, library)
-            begun = await self._database.run(
+            begun = await self._keeper.claim(
                 submitting.persist_submissions,
                 work,
                 moved,
@@ -101,32 +101,31 @@ class Submitting:
                 self._way.sender(),
                 spoilt,
             )
+            sends = self._begin(begun)
         finally:
             self._keeper.drop(lease)
-        await self._send(begun)
+        await asyncio.gather(*sends)
         return len(begun) + len(moved) + len(spoilt)
 
     async def resend_step(self) -> int:
         """Send again what waits for it, or what a vanished process left half sent; how many."""
-        begun = await self._database.run(
+        begun = await self._keeper.claim(
             submitting.begin_due_sends, self._keeper.owner, self._per_step, self._way.sender()
         )
-        await self._send(begun)
+        await asyncio.gather(*self._begin(begun))
         return len(begun)
 
-    async def _send(self, begun: Sequence[tuple[SendTicket, Outgoing]]) -> None:
-        await asyncio.gather(*(self._send_one(ticket, outgoing) for ticket, outgoing in begun))
+    def _begin(self, begun: Sequence[tuple[SendTicket, Outgoing]]) -> list[asyncio.Task[None]]:
+        return [self._keeper.work(self._hold(ticket), self._send(ticket, out)) for ticket, out in begun]
 
-    async def _send_one(self, ticket: SendTicket, outgoing: Outgoing) -> None:
-        lease = self._keeper.hold(
-            "submissions", (ticket.submission_id,), ticket.fence, SUBMISSION_LEASE_SECONDS
+    def _hold(self, ticket: SendTicket) -> Lease:
+        key = (ticket.submission_id,)
+        return self._keeper.hold("submissions", key, ticket.fence, SUBMISSION_LEASE_SECONDS)
+
+    async def _send(self, ticket: SendTicket, outgoing: Outgoing) -> None:
+        await self._ledger.deliver(
+            "submission", outgoing, submitting.record_send, (ticket, self._chance.fraction())
         )
-        try:
-            await self._ledger.deliver(
-                "submission", outgoing, submitting.record_send, (ticket, self._chance.fraction())
-            )
-        finally:
-            self._keeper.drop(lease)
 
     def _moved_sources(self, work: ShardWork) -> list[str]:
         """Intents whose source is no longer what was prepared."""
@@ -276,9 +275,7 @@ def _items(
         fields = json.loads(intent.prepared or "{}")["fields"]
         parts = list(_parts(fields, fields_per_item, room))
         for number, part in enumerate(parts, start=1):
-            ref = f"dragoman:{intent.id}:g{intent.generation}"
-            if len(parts) > 1:
-                ref += f":p{number}/{len(parts)}"
+            ref = ref_of(intent.id, intent.generation, number, len(parts))
             encoded = canonical.encode(part)
             link = Link(intent.id, intent.generation, number, len(parts), ref, sha256(encoded))
             yield (

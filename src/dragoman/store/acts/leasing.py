@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from dragoman.store import leases
-from dragoman.store.rows import tenants
+from dragoman.store.rows import executions, jobs, lanes, tenants
 from dragoman.store.schema import metadata
 from dragoman.store.transaction import Tx, urgent
 
 Key = tuple[str | int, ...]
+Held = tuple[str, Key, int]
+"""Table, key and fence of a lease."""
 
 LEASED: tuple[sa.Table, ...] = tuple(
     table for table in metadata.sorted_tables if "fence" in table.c and "lease_owner" in table.c
@@ -42,6 +44,34 @@ def free_gone_owners(tx: Tx, gone: Sequence[str]) -> int:
     next claim.
     """
     return sum(leases.free_gone(tx, table, gone) for table in LEASED)
+
+
+def leases_of(tx: Tx, owner: str) -> list[Held]:
+    """Everything that stands under this owner's name."""
+    return [(table.name, *lease) for table in LEASED for lease in leases.standing(tx, table, owner)]
+
+
+def free_unheld(tx: Tx, owner: str, unheld: Collection[Held], failed: Collection[Held]) -> int:
+    """Let go of leases that their owner, who lives, works on no more; how many.
+
+    Work that `failed` of itself counts as begun, as if its worker had vanished. What the database kept from
+    beginning or from ending does not: no job is given up for the database's sake.
+    """
+    return sum(_free(tx, owner, held, held not in failed) for held in sorted(unheld))
+
+
+def _free(tx: Tx, owner: str, held: Held, is_forgiven: bool) -> bool:
+    name, key, fence = held
+    if name == "jobs" and is_forgiven:
+        job = jobs.standing(tx, str(key[0]), fence, owner)
+        if job is not None:
+            jobs.give_back(tx, job, due_at=tx.now)
+            lanes.wake(tx, job.workspace, lanes.ENGINE, tx.now)
+        return job is not None
+    freed = leases.free(tx, metadata.tables[name], key, fence, owner)
+    if freed and name == "publication_commands" and is_forgiven:
+        executions.forgive(tx, str(key[0]), fence)
+    return freed
 
 
 def see_worker(tx: Tx, row: dict[str, Any]) -> None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -15,10 +16,15 @@ from dragoman.kernel import canonical
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import CODES, LeaseLost
 from dragoman.kernel.identity import sha256
-from dragoman.kernel.limits import CALL_TIMEOUT_SECONDS, RETRIES_PER_GENERATION, RETRY_FIRST_SECONDS
+from dragoman.kernel.limits import (
+    CALL_TIMEOUT_SECONDS,
+    RETRIES_PER_GENERATION,
+    RETRY_FIRST_SECONDS,
+    SUBMISSION_BYTES_SETTING,
+)
 from dragoman.machines.tables import ATTEMPT, INTENT
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
-from dragoman.model.intents import Link, Sender, SendTicket, ShardWork, SubmissionDraft
+from dragoman.model.intents import Link, Sender, SendTicket, ShardWork, SubmissionDraft, ref_of
 from dragoman.model.scopes import System
 from dragoman.store.acts import moving
 from dragoman.store.rows import claims, effects, intents, manifests, receipts, shards, submissions
@@ -31,6 +37,9 @@ _TOLD = {name for name, code in CODES.items() if code.kind in ("intent", "job")}
 """Codes of the engine that its refusal gives to the intents."""
 _OF_ITEMS = frozenset({"payload_too_large", "invalid_fields", "unsupported_locale", "source_is_target"})
 """Refusals that may be about one item alone."""
+_Item = Mapping[str, Any]
+"""One item of a body."""
+_LINK = tuple(field.name for field in fields(Link))
 _ITEM = re.compile(r"\$\.items\[(\d{1,6})\]")
 
 
@@ -252,14 +261,18 @@ def _record_refusal(tx: Tx, row: Row, answer: Answer) -> None:
     open_ = {one.id: one for one in touched if one.state not in INTENT.terminal}
     current = {id_: one for id_, one in open_.items() if one.generation == generations[id_]}
     body = json.loads(row.body)
-    parts = _apart(body["items"], answer)
-    carried = {item["ref"] for part in parts for item in part}
+    by_ref = {link.ref: Link(*(getattr(link, name) for name in _LINK)) for link in links}
+    parts = [[(item, by_ref[item["ref"]]) for item in part] for part in _apart(body["items"], answer)]
+    carried = {link.ref for part in parts for _, link in part}
+    at_fault = _at_fault(body["items"], answer)
+    if at_fault and (halves := _halves(at_fault, by_ref[at_fault["ref"]], answer, len(row.body))):
+        parts += [[half] for half in halves]
+        carried.add(at_fault["ref"])
     refused = {link.intent_id for link in links if link.ref not in carried}
     for intent in [one for id_, one in current.items() if id_ in refused]:
         _refuse(tx, intent, code, answer.message)
-    alive = [link for link in links if link.intent_id in current and link.intent_id not in refused]
     for part in parts:
-        _carry_on(tx, row, body, part, alive)
+        _carry_on(tx, row, body, [one for one in part if one[1].intent_id in current.keys() - refused])
     submissions.settle_links(tx, row.id, [link.ref for link in links])
     shards.recount(tx, row.manifest_id, {intent.shard for intent in touched})
 
@@ -273,41 +286,56 @@ def _refuse(tx: Tx, intent: Row, code: str, message: str) -> None:
         moving.refuse(tx, intent, code, message)
 
 
-def _apart(items: Sequence[Mapping[str, str]], answer: Answer) -> list[Sequence[Mapping[str, str]]]:
-    """What to send in place of refused items: all but the one that the engine names, or two halves where it
-    names none. Nothing where the refusal is about the whole, or about the only one.
-    """
-    if answer.code not in _OF_ITEMS or len(items) == 1:
-        return []
+def _at_fault(items: Sequence[_Item], answer: Answer) -> _Item | None:
+    """The item that the engine refuses: the one that it names, or the only one; None where nobody knows."""
+    if answer.code not in _OF_ITEMS:
+        return None
     named = _ITEM.match(answer.place)
-    if named and int(named[1]) < len(items):
-        return [[item for index, item in enumerate(items) if index != int(named[1])]]
-    if answer.place and answer.code != "payload_too_large":
+    index = int(named[1]) if named else 0
+    return items[index] if index < len(items) and (named or len(items) == 1) else None
+
+
+def _apart(items: Sequence[_Item], answer: Answer) -> list[Sequence[_Item]]:
+    """What to send in place of refused items: all but the one at fault, or two halves where nobody knows
+    which. Nothing where the refusal is about the whole.
+    """
+    at_fault = _at_fault(items, answer)
+    if at_fault is not None:
+        return [[item for item in items if item is not at_fault]]
+    if answer.code not in _OF_ITEMS or (answer.place and answer.code != "payload_too_large"):
         return []
     middle = len(items) // 2
     return [items[:middle], items[middle:]]
 
 
-def _carry_on(
-    tx: Tx,
-    row: Row,
-    body: Mapping[str, object],
-    part: Sequence[Mapping[str, str]],
-    alive: Collection[Row],
-) -> None:
-    """Freeze a part of what was refused into a submission of its own, due now; `alive` are those links whose
-    intents still want it.
+def _halves(item: _Item, link: Link, answer: Answer, body_bytes: int) -> list[tuple[_Item, Link]]:
+    """An item that is too large for an engine which takes less than it did, as two parts of its document.
+
+    Nothing where one of its texts is what is refused, and where no engine of ours would call it too large.
     """
-    wanted = {link.ref: link for link in alive}
-    items = [item for item in part if item["ref"] in wanted]
-    if not items:
+    has_too_many = answer.place.endswith(".fields")
+    whole = not _ITEM.match(answer.place) and body_bytes > SUBMISSION_BYTES_SETTING[0]
+    if answer.code != "payload_too_large" or len(item["fields"]) < 2 or not (has_too_many or whole):
+        return []
+    texts = list(item["fields"].items())
+    middle = len(texts) // 2
+    halves: list[tuple[_Item, Link]] = []
+    for part, held in ((2 * link.part - 1, texts[:middle]), (2 * link.part, texts[middle:])):
+        ref = ref_of(link.intent_id, link.generation, part, 2 * link.parts)
+        digest = sha256(canonical.encode(dict(held)))
+        half = replace(link, part=part, parts=2 * link.parts, ref=ref, fields_hash=digest)
+        halves.append(({**item, "ref": ref, "fields": dict(held)}, half))
+    return halves
+
+
+def _carry_on(tx: Tx, row: Row, body: Mapping[str, object], part: Sequence[tuple[_Item, Link]]) -> None:
+    """Freeze a part of what was refused into a submission of its own, due now."""
+    if not part:
         return
     submission_id = tx.new_id()
+    items = [item for item, _ in part]
     frozen = canonical.encode({**body, "submissionId": submission_id, "items": items})
-    links = tuple(
-        Link(one.intent_id, one.generation, one.part, one.parts, one.ref, one.fields_hash)
-        for one in (wanted[item["ref"]] for item in items)
-    )
+    links = tuple(link for _, link in part)
     draft = SubmissionDraft(submission_id, frozen, sha256(frozen), links)
     submissions.insert(tx, row.workspace, row.manifest_id, draft, "", Sender(row.engine))
     intents.relink(tx, [link.intent_id for link in links], row.id, submission_id)

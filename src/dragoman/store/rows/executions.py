@@ -231,6 +231,14 @@ def progress(tx: Tx, command_id: str, fence: int) -> None:
     tx.update(_COMMANDS, {"id": command_id, "fence": fence}, {"deliveries_without_progress": 0})
 
 
+def forgive(tx: Tx, command_id: str, fence: int) -> None:
+    """A delivery that the database kept from its end is none that ended no step."""
+    counted = sa.update(_COMMANDS).where(
+        leases.held(_COMMANDS, command_id, fence), _COMMANDS.c.deliveries_without_progress > 0
+    )
+    tx.touched(counted.values(deliveries_without_progress=_COMMANDS.c.deliveries_without_progress - 1))
+
+
 def put_back(tx: Tx, command: Row, due_at: int, **values: Any) -> None:
     """Give a held command back, to be delivered again."""
     leases.release(

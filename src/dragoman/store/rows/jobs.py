@@ -108,6 +108,12 @@ def hold(tx: Tx, job_id: str, fence: int) -> Row:
     return row
 
 
+def standing(tx: Tx, job_id: str, fence: int, owner: str) -> Row | None:
+    """Lock a job that stands under this owner's name; None where it does so no more."""
+    row = tx.first(_HELD, {"job": job_id, "held_fence": fence})
+    return row if row is not None and row.lease_owner == owner else None
+
+
 def permissions(tx: Tx, held: Iterable[tuple[str, int]], account: str) -> dict[str, Row]:
     """What decides whether attempts of jobs, each with its fence, may start: job, control and the account's
     pause, share-locked.

@@ -103,7 +103,7 @@ async def _follow(services: Services, run_id: str) -> tuple[dict[str, Any], bool
 
 
 async def _waits(services: Services, report: dict[str, Any]) -> bool:
-    if not services.workers.idle:
+    if not services.workers.settled:
         return False
     manifest_id, workspace = report["passes"][-1]["manifest_id"], services.settings.workspace
     status = await services.views.status(workspace, manifest_id)
@@ -111,7 +111,7 @@ async def _waits(services: Services, report: dict[str, Any]) -> bool:
         return False
     due_at = await services.views.next_due(workspace, manifest_id)
     later = due_at is None or due_at > services.database.now() + _NAMED_TIME_SECONDS * MICROSECONDS
-    return later and services.workers.idle
+    return later and services.workers.settled
 
 
 def _tell(report: dict[str, Any], as_json: bool, waits: bool) -> int:

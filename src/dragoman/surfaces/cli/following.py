@@ -59,11 +59,11 @@ def is_over(status: dict[str, Any]) -> bool:
 
 async def _waits(services: Services, manifest_id: str) -> bool:
     """Whether nothing can move without a person, money, or a named time more than a minute away."""
-    if not services.workers.idle:
+    if not services.workers.settled:
         return False
     due_at = await services.views.next_due(services.settings.workspace, manifest_id)
     later = due_at is None or due_at > services.database.now() + _NAMED_TIME_SECONDS * MICROSECONDS
-    return later and services.workers.idle
+    return later and services.workers.settled
 
 
 def _bar(console: Console, live: bool) -> Progress:

@@ -13,6 +13,7 @@ from dragoman.kernel.limits import (
     CALLBACK_SECRET_BYTES_MAX,
     CALLBACK_SECRET_BYTES_MIN,
     SMALL_BODY_BYTES_MAX,
+    SUBMISSION_BYTES_SETTING,
 )
 from dragoman.model.identities import Identity
 from dragoman.model.scopes import Workspace
@@ -65,7 +66,7 @@ async def submit(
 ) -> JSONResponse:
     """Create the job of a submission, or get the one that stands."""
     secret = _checked(callback_secret)
-    body = await read_json(request, services.acceptance.capacity.body_bytes_max)
+    body = await read_json(request, SUBMISSION_BYTES_SETTING[1])  # what stands may be more than is taken now
     accepted = await services.acceptance.accept(identity.actor, identity.workspace, "", body, secret)
     status = 201 if accepted.created else 200
     return JSONResponse(accepted_body(accepted), status, {"Location": job_url(accepted.job_id)})

@@ -98,9 +98,13 @@ class Translation:
                 return await self._work(claimed, lease)
         except (LeaseLost, CommitUnknown) as lost:
             _log.info("job given up", job=claimed.job_id, code=lost.code)
+            self._keeper.drop(lease, lost)
             return "lost"
         except asyncio.CancelledError:
             await self._release(claimed)
+            raise
+        except Exception as error:
+            self._keeper.drop(lease, error)
             raise
         finally:
             self._keeper.drop(lease)
