@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from dragoman.kernel.errors import SettingsError
 from dragoman.kernel.limits import FIELDS_PER_ITEM, FIELDS_PER_ITEM_SETTING_MAX
 from dragoman.wiring import linking
-from dragoman.wiring.settings import Settings, load
+from dragoman.wiring.rounds import loops, opened
+from dragoman.wiring.settings import Settings, SubmissionSettings, load
 
 
 def refused(folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
@@ -83,3 +85,24 @@ def test_the_state_lies_beside_the_settings_or_at_the_repositorys_root_or_here(t
     assert place() == tmp_path / "project" / "docs"
     (tmp_path / "project" / "dragoman.toml").touch()
     assert place() == tmp_path / "project"
+
+
+def test_how_much_a_step_of_the_site_takes_is_a_setting(sqlite_url: str, tmp_path: Path) -> None:
+    """[M-061, M-063, M-340] the seed's eight preparations and four submissions, or fewer, hold where set."""
+    for number in range(5):
+        (tmp_path / f"{number}.json").write_text('{"k": "Text"}')
+    pairs = [{"document": f"{number}.json", "locale": "fr"} for number in range(5)]
+    settings = Settings(
+        database_url=sqlite_url, root=tmp_path, state_folder=tmp_path / "s",
+        prepare_per_step=3, submit_per_step=2, submissions=SubmissionSettings(items=1),
+    )  # fmt: skip
+
+    async def play() -> None:
+        async with opened(settings, roles=()) as services:
+            await services.admission.admit(services.caller("mia"), {"request_id": "r", "pairs": pairs})
+            step = {loop.name: loop.step for loop in loops(services, ("site",))}
+            await step["enumerate"]()
+            assert [await step["prepare"]() for _ in range(3)] == [3, 2, 0]
+            assert [await step["submit"]() for _ in range(4)] == [2, 2, 1, 0]
+
+    asyncio.run(play())

@@ -12,6 +12,7 @@ from dragoman.flow.site.admission import Admission, Caller
 from dragoman.kernel.errors import CallerError, SourceError
 from dragoman.kernel.offload import InlineOffload
 from dragoman.store.database import Database
+from tests.doubles.engines import event
 from tests.doubles.sources import MemorySource
 from tests.flow.site.scoped import site_of
 from tests.flow.site.stage import CALLER, catalogue, stage
@@ -111,5 +112,31 @@ def test_a_request_id_is_its_actors_and_its_workspaces(database_url: str) -> Non
             assert len({one.manifest_id for one in made}) == 3
             again = [await site.admission.admit(who, {"request_id": "r-1", **PAIRS}) for who in callers]
             assert [one.manifest_id for one in again] == [one.manifest_id for one in made]
+
+    asyncio.run(play())
+
+
+def test_rights_are_those_of_who_asked_and_of_who_looks(sqlite_url: str) -> None:
+    """[M-109, M-126, M-134, M-307] at admission, before a source is read, at a retry, of each failure."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, DOCUMENTS) as site:
+            asked: list[str] = []
+            rights = site.source.can_edit
+
+            def seen(actor: str, refs: Sequence[str]) -> Mapping[str, bool]:
+                asked.append(actor)
+                return rights(actor, refs)
+
+            site.source.can_edit = seen  # type: ignore[method-assign]
+            manifest = (await site.admit([("a.json", "de")])).manifest_id
+            assert asked == ["mia"]
+            await site.step_all()
+            assert asked == ["mia", "mia"]
+            [body] = site.engine.submissions()
+            await site.deliver(event(body, "job-1", fail={body["items"][0]["ref"]: "checks_failed"}))
+            await site.views.failures("default", manifest, reader="noa")
+            await site.steering.retry("default", manifest, "mia")
+            assert asked == ["mia", "mia", "noa", "mia"]
 
     asyncio.run(play())

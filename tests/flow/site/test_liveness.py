@@ -6,7 +6,7 @@ import asyncio
 
 import sqlalchemy as sa
 
-from dragoman.kernel.errors import QueueError
+from dragoman.kernel.errors import QueueError, SourceError
 from dragoman.kernel.limits import RETRIES_PER_GENERATION
 from dragoman.model.effects import Answer
 from dragoman.store.acts import expanding
@@ -14,6 +14,7 @@ from dragoman.store.schema import effects
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 from tests.doubles.engines import event
+from tests.flow.site.rows import intents_of
 from tests.flow.site.stage import Stage, catalogue, stage
 from tests.flow.site.test_pausing import UNREACHED, make_resending_due
 
@@ -134,5 +135,41 @@ def test_an_engine_that_names_a_time_is_not_asked_before_it(database_url: str) -
             await site.step_all()
             row = await site.database.read(submission_row)
             assert row.next_attempt_at - row.updated_at >= 500_000_000
+
+    asyncio.run(play())
+
+
+def make_pending_due(tx: Tx) -> None:
+    """As if the wait of what is to be prepared were over."""
+    tx.touched(
+        sa.update(tables.intents).where(tables.intents.c.state == "pending").values(next_attempt_at=tx.now)
+    )
+    tx.touched(sa.update(tables.shards).values(prepare_due_at=tx.now, prepare_served_at=0))
+
+
+def test_a_source_that_cannot_be_read_is_tried_five_times_a_generation(database_url: str) -> None:
+    """[M-194, M-195, M-196] later each time; then its pairs fail, and a person may begin a new generation."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            manifest = (await site.admit(PAIRS[:1])).manifest_id
+            await site.enumeration.step()
+            site.source.away = [SourceError("gone for a moment") for _ in range(6)]
+            for number in range(1, 5):
+                assert await site.preparing.step() == 1
+                [row] = await site.database.read(intents_of, manifest)
+                assert (row.state, row.error_code) == ("pending", "source_unavailable")
+                assert (row.generation_attempt_count, row.attempt_count) == (number, number)
+                first = 30_000_000 * 2 ** (number - 1)
+                assert first <= row.next_attempt_at - row.updated_at <= first * 1.1
+                assert await site.preparing.step() == 0
+                await site.database.run(make_pending_due)
+            await site.preparing.step()
+            [row] = await site.database.read(intents_of, manifest)
+            assert (row.state, row.error_code, bool(row.retryable)) == ("failed", "retry_exhausted", True)
+            assert await site.steering.retry("default", manifest, "mia") == 1
+            await site.preparing.step()
+            [row] = await site.database.read(intents_of, manifest)
+            assert (row.generation, row.generation_attempt_count, row.attempt_count) == (2, 1, 6)
 
     asyncio.run(play())

@@ -15,7 +15,7 @@ from dragoman.store.schema import effects
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 from tests.doubles.engines import event
-from tests.flow.site.rows import make_inquiries_due, make_listings_due, manifest_row
+from tests.flow.site.rows import fail_pending, intents_of, make_inquiries_due, make_listings_due, manifest_row
 from tests.flow.site.scoped import admit, site_of
 from tests.flow.site.stage import Stage, catalogue, stage
 
@@ -244,3 +244,29 @@ def test_a_retry_takes_nothing_that_is_done_left_out_or_hopeless(sqlite_url: str
             assert await site.counts(manifest) == ended
 
     asyncio.run(play())
+
+
+def test_a_pair_has_twenty_generations_at_most(sqlite_url: str) -> None:
+    """[M-137] neither by name nor with all others is a twenty-first opened."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, {"a.json": catalogue(k="Text")}) as site:
+            manifest = (await site.admit([("a.json", "de")])).manifest_id
+            await site.enumeration.step()
+            for generation in (19, 20):
+                await site.database.run(set_generation, generation)
+                await site.database.run(fail_pending, manifest)
+                [row] = await site.database.read(intents_of, manifest)
+                if generation < 20:
+                    assert await site.steering.retry("default", manifest, "mia", [row.id]) == 1
+            for named in ([row.id], None):
+                with pytest.raises(CallerError) as nothing:
+                    await site.steering.retry("default", manifest, "mia", named)
+                assert nothing.value.code == "nothing_to_retry"
+
+    asyncio.run(play())
+
+
+def set_generation(tx: Tx, generation: int) -> None:
+    """As if every intent had been tried again so often."""
+    tx.touched(sa.update(tables.intents).values(generation=generation))
