@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from dragoman.content.formats.xliff1 import Xliff1
 from dragoman.flow.site.submission import body_head, draft_submissions
 from dragoman.kernel import canonical
 from dragoman.kernel.errors import CallerError
@@ -133,6 +134,31 @@ def test_a_prepared_intent_holds_all_that_its_submission_is_made_of(database_url
             assert len(row.selection_fingerprint) == 64
             assert set(json.loads(row.key_map)) == set(envelope["fields"])
             assert row.fields_total == 2
+
+    asyncio.run(play())
+
+
+XLIFF = b"""<?xml version="1.0" encoding="UTF-8"?>
+<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">
+<file original="app" source-language="en" datatype="plaintext"><body>
+<trans-unit id="t1" resname="menu.open" maxwidth="12" size-unit="char">
+<source>Open</source><note>A verb</note></trans-unit>
+</body></file></xliff>
+"""
+
+
+def test_what_a_file_says_of_a_text_travels_with_it(sqlite_url: str) -> None:
+    """[M-092] its note, the place where it stands, and how long its translation may be."""
+
+    async def play() -> None:
+        async with stage(sqlite_url, {"app.xlf": XLIFF}) as site:
+            site.preparing._formats = [Xliff1()]
+            await site.admit([("app.xlf", "de")])
+            await site.step_all()
+            [item] = site.engine.submissions()[0]["items"]
+            [field] = item["fields"].values()
+            assert (field["text"], field["note"]) == ("Open", "A verb")
+            assert (field["context"], field["max_length"]) == ("menu.open", 12)
 
     asyncio.run(play())
 

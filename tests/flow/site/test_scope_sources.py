@@ -96,6 +96,25 @@ def test_a_source_that_gives_the_same_cursor_again_is_not_walked_for_ever(sqlite
     asyncio.run(play())
 
 
+def test_a_page_has_a_hundred_documents(sqlite_url: str) -> None:
+    """[C-005]"""
+
+    async def play() -> None:
+        async with stage(sqlite_url, site_of(250, 0), page_size=0) as site:
+            await admit(site, collections=["posts"], locales=["de"])
+            listing, limits = site.source.list, []
+
+            def seen(collection: str, cursor: str, limit: int, drafts: bool) -> Listing:
+                limits.append(limit)
+                return listing(collection, cursor, limit, drafts)
+
+            site.source.list = seen  # type: ignore[method-assign]
+            await enumerate_all(site)
+            assert limits == [100] * 4, "three pages, of which the last is read again"
+
+    asyncio.run(play())
+
+
 def test_only_failures_in_a_row_give_a_collection_up(sqlite_url: str) -> None:
     """[C-071] four, a page, and four again: the walk has lost nothing but time."""
 

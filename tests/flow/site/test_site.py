@@ -15,6 +15,7 @@ from tests.doubles.engines import event
 from tests.flow.site.rows import (
     attempts_of,
     intent_count,
+    intents_of,
     make_inquiries_due,
     make_telling_due,
     publications_asked,
@@ -390,10 +391,14 @@ def test_a_source_that_moved_is_prepared_again_without_an_attempt(database_url: 
 
     async def play() -> None:
         async with stage(database_url, DOCUMENTS) as site:
-            await site.admit([("b.json", "de")])
+            manifest = (await site.admit([("b.json", "de")])).manifest_id
             await site.enumeration.step()
             await site.preparing.step()
             site.source.documents["b.json"] = catalogue(one="Another one")
+            assert await site.submitting.step() == 1
+            [row] = await site.database.read(intents_of, manifest)
+            assert (row.state, row.prepared, row.key_map) == ("pending", None, None)
+            assert (row.generation, row.generation_attempt_count, row.attempt_count) == (1, 0, 0)
             await site.step_all()
             [body] = site.engine.submissions()
             [item] = body["items"]
