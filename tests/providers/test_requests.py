@@ -112,6 +112,8 @@ def test_a_vendors_address_is_understood_with_and_without_its_version(
     [
         ("https://a.openai.azure.com", "", V1, V1, True),
         ("https://a.openai.azure.com/openai/v1", "", V1, V1, True),
+        ("https://a.openai.azure.com", "preview", V1, V1, True),
+        ("https://a.openai.azure.com", "v1", V1, V1, True),
         (
             "https://a.openai.azure.com/",
             "2025-04-01-preview",
@@ -378,6 +380,17 @@ def test_where_thoughts_count_towards_the_bound_it_has_room_for_them() -> None:
     assert hosted == body(ChatProvider, vendor=AZURE)["max_completion_tokens"]
     assert hosted == body(ResponsesProvider)["max_output_tokens"]
     assert hosted > body(ChatProvider)["max_tokens"] + 4_000
+
+
+@pytest.mark.parametrize("model", ["gpt-4o-mini", "gpt-4.1", "gpt-3.5-turbo"])
+def test_models_that_do_not_think_claim_no_room_for_it_from_the_rates(model: str) -> None:
+    """OpenAI and Azure count a request's tokens by the most that its answer may have."""
+    named = ChatProvider("p", model, NOWHERE, lambda: KEY, choose_code, vendor=OPENAI, tariff=TARIFF)
+    deployed = make(ChatProvider, vendor=AZURE, price_model=model)
+    for provider in (named, deployed):
+        assert (
+            json.loads(provider.render(QUESTION))["max_completion_tokens"] == body(ChatProvider)["max_tokens"]
+        )
 
 
 def test_other_words_of_a_400_are_no_matter_of_money() -> None:

@@ -3,7 +3,8 @@
 Promises that a request is the same bytes for the same question, that the stable part comes first (so that
 prefix caches work), that the last user message is the question and nothing else, and that keys are in headers
 only. Serves OpenAI, Azure OpenAI, Ollama, vLLM, LM Studio and gateways alike: what differs is data in
-`vendors`. Azure's deployments are spoken to at their own path where an `api_version` is given, else at `/v1`.
+`vendors`. Azure's deployments are spoken to at their own path where an `api_version` with a date is given,
+else at `/v1`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _REPLY_FORMATS: Mapping[ReplyFormat, Mapping[str, object]] = {
     "none": {},
 }
 _FIRST_AZURE_VERSION_THAT_STORES = "2024-10-01"
+_UNDATED = frozenset({"v1", "preview", "latest"})
+"""Versions of Azure's v1 address, which needs none named and has no deployments in its path."""
 _CONTENT = re.compile(r'"content"\s*:\s*"')
 
 
@@ -62,16 +65,18 @@ class ChatProvider:
         reply_format: ReplyFormat = "schema",
         **options: Unpack[Options],
     ) -> None:
+        dated = "" if api_version in _UNDATED else api_version
         self._hosted = Hosted(name, model, base_url, key_reader, choose_code, **options)
         self._vendor = self._hosted.vendor
+        self._thinks = self._vendor.thinks and vendors.may_think(options.get("price_model") or model)
         self._reply_format = _REPLY_FORMATS[reply_format]
-        self._create_url, self._list_url = _addresses(self._hosted.url, self._vendor, model, api_version)
+        self._create_url, self._list_url = _addresses(self._hosted.url, self._vendor, model, dated)
         self.name = name
         self.model = model
         self.account = self._hosted.account
         self.priced = self._hosted.priced
         self.price_known = self._hosted.price_known
-        self.askable = keep_answers and self._vendor.keeps_answers and _stores(api_version)
+        self.askable = keep_answers and self._vendor.keeps_answers and _stores(dated)
 
     def target_code(self, locale: str) -> str:
         """The tag under which the model is asked for a locale. Raises `LocaleError`."""
@@ -90,7 +95,7 @@ class ChatProvider:
                     {"role": "user", "content": exchange.question(request, source, target)},
                 ],
                 self._vendor.output_cap: briefing.output_tokens(
-                    request, self._hosted.output_tokens_max, thinks=self._vendor.thinks
+                    request, self._hosted.output_tokens_max, thinks=self._thinks
                 ),
             }
         )

@@ -18,7 +18,7 @@ from typing import Unpack
 from urllib.parse import quote
 
 from dragoman.model.completions import CompletionRequest, Finish, ProviderAnswer, Reply, Usage
-from dragoman.providers import briefing, exchange, failures
+from dragoman.providers import briefing, exchange, failures, vendors
 from dragoman.providers.codes import Choose
 from dragoman.providers.hosted import Hosted, KeyReader, Options, parsed
 
@@ -79,7 +79,7 @@ class ResponsesProvider:
                 "instructions": briefing.instructions(request),
                 "input": [{"role": "user", "content": exchange.question(request, source, target)}],
                 "max_output_tokens": briefing.output_tokens(
-                    request, self._hosted.output_tokens_max, thinks=True
+                    request, self._hosted.output_tokens_max, thinks=vendors.may_think(self.model)
                 ),
             }
         )

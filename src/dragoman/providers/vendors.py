@@ -24,7 +24,7 @@ class Vendor:
     each of its own answers, `key_scheme` stands before the key in `key_header`, `headers` go with every
     request, `keeps_answers` says that an answer can be found by our metadata or by its id, `output_cap` is
     the chat request's member that bounds the answer's tokens, `thinks` says that what a model thinks counts
-    towards that bound, `per_second` how many requests it takes,
+    towards that bound (see `may_think`), `per_second` how many requests it takes,
     `batches` says that it takes batches of calls at half the price.
     """
 
@@ -72,6 +72,8 @@ GEMINI = Vendor(("google",), key_header="x-goog-api-key", key_scheme="")
 """Documents no header of its own: its answers are known by their error envelope."""
 ANY = Vendor()
 
+_PLAIN_MODELS = ("gpt-3", "gpt-4", "chatgpt-4")
+
 HOSTS: Sequence[tuple[str, Vendor]] = (
     ("api.openai.com", OPENAI),
     (".openai.azure.com", AZURE),
@@ -104,6 +106,14 @@ def vendor_of(url: URL) -> Vendor:
         if host == name or (name.startswith(".") and host.endswith(name)):
             return vendor
     return ANY
+
+
+def may_think(model: str) -> bool:
+    """Whether a model of OpenAI's may think before it answers: all but the oldest, and all of other names.
+
+    Room for thoughts is not for nothing: rates count a request by the most that its answer may have.
+    """
+    return not model.startswith(_PLAIN_MODELS)
 
 
 def is_private(url: URL) -> bool:
