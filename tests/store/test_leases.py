@@ -194,6 +194,7 @@ def test_servers_without_skip_locked_claim_row_by_row(
         made(self, connection, driver, compilations, False)
 
     monkeypatch.setattr(MysqlSession, "__init__", without)
+    test_a_claim_gives_what_is_due_first_under_a_raised_fence(mariadb_url)
     test_racing_claims_never_take_a_row_twice_and_leave_none(mariadb_url)
     test_a_claim_may_move_other_columns_even_those_it_is_ordered_by(mariadb_url)
 
