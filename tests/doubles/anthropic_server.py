@@ -28,12 +28,15 @@ class AnthropicServer(ScriptedServer):
     def _add_routes(self, app: web.Application) -> None:
         app.router.add_post("/v1/messages", self._complete)
 
-    def complaint(self, request: web.Request, said: Mapping[str, Any]) -> web.Response | None:
+    def stranger(self, request: web.Request) -> web.Response | None:
         if not request.headers.get("x-api-key"):
             return error(401, "authentication_error")
-        version = request.headers.get("anthropic-version", "")
-        removed = REMOVED if version >= "2026-10-21" else ()
-        wrong = vendor_rules.anthropic_headers(request.headers) or self.wrong(said, removed)
+        wrong = vendor_rules.anthropic_headers(request.headers)
+        return error(400, "invalid_request_error", message=wrong) if wrong else None
+
+    def complaint(self, request: web.Request, said: Mapping[str, Any]) -> web.Response | None:
+        removed = REMOVED if request.headers["anthropic-version"] >= "2026-10-21" else ()
+        wrong = self.wrong(said, removed)
         return error(400, "invalid_request_error", message=wrong) if wrong else None
 
     def wrong(self, said: Mapping[str, Any], removed: Collection[str]) -> str:

@@ -33,12 +33,15 @@ class ChatServer(ScriptedServer):
             app.router.add_get(f"{root}/chat/completions", self._list)
         app.router.add_post("/openai/deployments/{deployment}/chat/completions", self._complete_of_deployment)
 
+    def stranger(self, request: web.Request) -> web.Response | None:
+        return keyless(request) if self.script.known_headers else None
+
     def complaint(self, request: web.Request, said: Mapping[str, Any]) -> web.Response | None:
         if not self.script.known_headers:
             return None
         version = request.query.get("api-version")
         wrong = vendor_rules.azure_deployment(version, said) if version else self.wrong(said)
-        return keyless(request) or refusal(vendor_rules.openai_headers(request.headers) or wrong)
+        return refusal(vendor_rules.openai_headers(request.headers) or wrong)
 
     def wrong(self, said: Mapping[str, Any]) -> str:
         """What the vendor finds wrong in a body."""
@@ -95,12 +98,8 @@ class ChatServer(ScriptedServer):
         return error(401, "invalid_api_key", {})
 
     async def _list(self, request: web.Request) -> web.Response:
-        closed = keyless(request) if self.script.known_headers else None
         if self.hides_answers:
-            closed = error(401, "insufficient_permissions", {})
-        if closed is not None:
-            closed.headers.update(self._marks("req_list"))
-            return closed
+            return error(401, "insufficient_permissions", self._marks("req_list"))
         wanted = request.query.get("metadata[attempt_id]", "")
         kept = [one for one in self.stored if one["metadata"].get("attempt_id") == wanted]
         listing = {"object": "list", "data": kept, "has_more": False}

@@ -29,9 +29,12 @@ class GeminiServer(ScriptedServer):
     def _add_routes(self, app: web.Application) -> None:
         app.router.add_post("/v1beta/models/{call}", self._generate)
 
+    def stranger(self, request: web.Request) -> web.Response | None:
+        if request.headers.get("x-goog-api-key"):
+            return None
+        return error(403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers")
+
     def complaint(self, request: web.Request, said: Mapping[str, Any]) -> web.Response | None:
-        if not request.headers.get("x-goog-api-key"):
-            return error(403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers")
         wrong = vendor_rules.gemini_request(said)
         return error(400, "INVALID_ARGUMENT", wrong) if wrong else None
 

@@ -21,7 +21,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.doubles import vendor_rules
-from tests.doubles.chat_server import ChatServer, error, keyless
+from tests.doubles.chat_server import ChatServer, error
 from tests.doubles.scripted_server import Seen, main
 
 BATCH_ACTS = frozenset({"expire", "expire_done", "line_error", "invalid", "vanish"})
@@ -127,10 +127,8 @@ class OpenAIBatchServer(ChatServer):
         name, lines = f"file-{len(self.files) + 1}", file.file.read()
         fields = {key: value for key, value in form.items() if isinstance(value, str)}
         wrong = vendor_rules.openai_file(fields, file.filename, [*map(json.loads, lines.splitlines())])
-        refused = keyless(request) or (error(400, "invalid_file", {}, message=wrong) if wrong else None)
-        if refused is not None:
-            refused.headers.update(self._marks("req_file"))
-            return refused
+        if wrong:
+            return error(400, "invalid_file", self._marks("req_file"), message=wrong)
         self.files[name] = lines
         self.uploads.append(fields)
         return self._told({"id": name, "object": "file", "purpose": form["purpose"]})

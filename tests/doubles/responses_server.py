@@ -33,11 +33,14 @@ class ResponsesServer(ScriptedServer):
         app.router.add_get("/v1/responses/{id}", self._fetch)
         app.router.add_post("/v1/responses/{id}/cancel", self._cancel)
 
+    def stranger(self, request: web.Request) -> web.Response | None:
+        return keyless(request) if self.script.known_headers else None
+
     def complaint(self, request: web.Request, said: Mapping[str, Any]) -> web.Response | None:
         if not self.script.known_headers:
             return None
         wrong = vendor_rules.openai_headers(request.headers) or vendor_rules.openai_responses(said)
-        return keyless(request) or refusal(wrong)
+        return refusal(wrong)
 
     def question(self, said: Mapping[str, Any]) -> Mapping[str, Any]:
         found: Mapping[str, Any] = json.loads(said["input"][-1]["content"])

@@ -46,6 +46,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 Act = str | Mapping[str, Any]
 
@@ -116,7 +117,7 @@ class ScriptedServer:
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> Self:
-        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app = web.Application(client_max_size=64 * 1024 * 1024, middlewares=[self._guard])
         self._add_routes(app)
         app.router.add_get("/moments/{name}/{count}", self._moments)
         app.router.add_post("/release", self._release)
@@ -154,6 +155,16 @@ class ScriptedServer:
         """Wait until so many answers have been written to their end."""
         async with self._moment:
             await self._moment.wait_for(lambda: self.answered >= count)
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Nobody is served who does not say who it is; whoever plays the script needs no key."""
+        played = request.path.startswith(("/moments/", "/release"))
+        stranger = None if played else self.stranger(request)
+        if stranger is None:
+            return await handler(request)
+        stranger.headers.update(self._marks("req_stranger"))
+        return stranger
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
@@ -217,6 +228,10 @@ class ScriptedServer:
     def _add_routes(self, app: web.Application) -> None:
         """Where the protocol is spoken; `_complete` takes the paid requests."""
         raise NotImplementedError
+
+    def stranger(self, request: web.Request) -> web.Response | None:
+        """What the vendor answers to a request of any kind without a key, or without what else it wants."""
+        return None
 
     def complaint(self, request: web.Request, said: Mapping[str, Any]) -> web.Response | None:
         """What the vendor answers to a request that its documentation forbids; such a one is no call."""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
 
+import aiohttp
 import pytest
 
 from tests.conformance.protocols import BATCHES, PROTOCOLS
 from tests.doubles import vendor_rules as rules
-from tests.doubles.anthropic_server import REMOVED
+from tests.doubles.anthropic_batch_server import AnthropicBatchServer
+from tests.doubles.anthropic_server import REMOVED, AnthropicServer
+from tests.doubles.chat_server import ChatServer
+from tests.doubles.gemini_server import GeminiServer
+from tests.doubles.openai_batch_server import OpenAIBatchServer
+from tests.doubles.responses_server import ResponsesServer
+from tests.doubles.scripted_server import Script, ScriptedServer
 from tests.providers.calls import QUESTION
 
 
@@ -154,3 +162,26 @@ def test_deepls_requests(more: dict[str, Any], status: int) -> None:
     }
     assert rules.deepl_request(said, json.dumps(said).encode()) == (0, "")
     assert rules.deepl_request(said | more, json.dumps(said | more).encode())[0] == status
+
+
+@pytest.mark.parametrize(
+    "double, hosted, status",
+    [
+        (ChatServer, True, 401),
+        (ChatServer, False, 404),
+        (ResponsesServer, True, 401),
+        (OpenAIBatchServer, True, 401),
+        (AnthropicServer, True, 401),
+        (AnthropicBatchServer, True, 401),
+        (GeminiServer, True, 403),
+    ],
+)
+def test_nobody_is_served_without_a_key(double: type[ScriptedServer], hosted: bool, status: int) -> None:
+    """Whoever looks as little as whoever makes; a server of one's own asks nobody who it is."""
+
+    async def run() -> set[int]:
+        async with double(Script(known_headers=hosted)) as server, aiohttp.ClientSession() as session:
+            asked = (session.get(f"{server.url}/x"), session.post(f"{server.url}/x", json={}))
+            return {(await one).status for one in asked}
+
+    assert asyncio.run(run()) == {status}
