@@ -94,6 +94,13 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
         False,
         "Promote a canary once its sample is chosen, and only where pairs were left out.",
     ),
+    (
+        "nothing_lost",
+        "admission",
+        409,
+        False,
+        "Only what the engine was asked about and did not know is given up; see health.last_error.",
+    ),
     ("already_ended", "admission", 409, False, "It has ended; look at its status."),
     ("lease_held", "admission", 409, True, "A worker has it; ask again after its lease."),
     ("callback_contradiction", "admission", 409, False, "The callback contradicts what is on record."),
@@ -160,6 +167,13 @@ _TABLE: tuple[tuple[str, Kind, int, bool, str], ...] = (
     ),
     ("checks_failed", "intent", 422, True, "Retry, or translate the fields named by hand."),
     ("gave_up", "intent", 422, False, "Change the text, the model or the prompt, or retry with --force."),
+    (
+        "job_lost",
+        "intent",
+        410,
+        True,
+        "Retry: it is asked for anew. What the lost job did may have been paid, and may be paid again.",
+    ),
     ("budget_exhausted", "intent", 402, True, "Raise the budget, then retry."),
     ("internal_error", "intent", 500, True, "Retry; if it comes again, send the log lines with this code."),
     # why an intent was skipped

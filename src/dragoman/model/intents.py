@@ -204,6 +204,10 @@ USAGE = tuple(f"{kind}_{unit}" for kind in ("paid", "wasted", "at_risk") for uni
 """What an event tells of a job's money; `paid` holds `wasted`."""
 
 
+JOB_LOST = "job_lost"
+"""The code of what waited for a job that its engine does not know any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobEvent:
     """The end of a job as the engine tells it, by callback or when asked."""

@@ -26,6 +26,7 @@ from dragoman.flow.site.callbacks import Callbacks
 from dragoman.flow.site.convergence import Convergence
 from dragoman.flow.site.estimate import Estimating
 from dragoman.flow.site.locking import Locking
+from dragoman.flow.site.losses import Losses
 from dragoman.flow.site.promotion import Promotion
 from dragoman.flow.site.steering import Steering
 from dragoman.flow.site.uploading import Uploading
@@ -70,6 +71,7 @@ class Services:
     admission: Admission
     promotion: Promotion
     steering: Steering
+    losses: Losses
     views: Views
     estimating: Estimating
     convergence: Convergence
@@ -144,8 +146,7 @@ def assemble(
     engine = linking.engine_of(settings, acceptance, controls, jobs)
     callbacks = Callbacks(database, engine, lambda: linking.callback_secrets(settings), settings.workspace)
     http = HttpTransport(allow_private=settings.private_callbacks)
-    transports = _transports(callbacks, http)
-    webhook = Webhook(transports, linking.secret_reader(settings, sealer), database.now)
+    webhook = Webhook(_transports(callbacks, http), linking.secret_reader(settings, sealer), database.now)
     target, withdrawal = HttpTarget(token_of), Withdrawal(completion.resolve)
     ledger = _ledger(database, offload, target, completion, withdrawal, Submission(engine), webhook)
     workers, frozen = Workers(keeper), frozen_settings(settings)
@@ -168,6 +169,7 @@ def assemble(
         admission=admission,
         promotion=Promotion(database, workers.hint),
         steering=Steering(database, ledger, keeper.owner, source_of, workers.hint, offload),
+        losses=Losses(database, engine, lambda: linking.sender(settings).engine, workers.hint),
         views=Views(database, source_of, offload),
         estimating=estimating,
         convergence=Convergence(database, keeper, asks, workers.hint),

@@ -16,10 +16,14 @@ from dragoman.model.contracts import EngineClient
 from dragoman.model.events import event_of, pages_needed
 from dragoman.model.intents import LOCAL
 from dragoman.model.jobs import PARKINGS
-from dragoman.store.acts import reconciling, settling
+from dragoman.store.acts import giving_up, reconciling, settling
 from dragoman.store.database import Database
 
 _ASK_SECONDS = 10.0
+_LOST = (
+    "the engine knows no job {}: it has lost it, or the token is another account's than the one that sent it;"
+    " see `dragoman give-up`"
+)
 _log = logger(__name__)
 
 
@@ -68,7 +72,10 @@ class Reconciliation:
         try:
             view = await self._engine.job(inquiry.workspace, inquiry.remote_job_id, _ASK_SECONDS)
             if view is None:
-                code, message = "not_found", f"the engine knows no job {inquiry.remote_job_id}"
+                code, message = giving_up.UNKNOWN, _LOST.format(inquiry.remote_job_id)
+                again = inquiry.error_code == code
+                if again and await self._database.run(giving_up.end_canceled, inquiry.submission_id) > 0:
+                    return
             else:
                 await self._use(inquiry, view)
         except (StoreError, Halted):

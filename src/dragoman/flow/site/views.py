@@ -181,6 +181,7 @@ def _cost(tx: Tx, scope: Workspace, manifest_id: str, split: dict[str, int]) -> 
         "at_risk_usd": money["at_risk_microusd"] / _MICRO,
         "at_risk_tokens": money["at_risk_tokens"],
         "at_risk_calls": money["at_risk_attempts"],
+        "lost_jobs": money["lost_jobs"],
         "saved_usd": round(saved) / _MICRO,
         "memory_fields": split["via_memory"],
         "provider_fields": split["via_ai"],

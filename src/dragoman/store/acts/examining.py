@@ -9,7 +9,7 @@ from dragoman.kernel.errors import CODES
 from dragoman.kernel.limits import PAUSES_TOLD, PROVIDER_ANSWER_BYTES_MAX
 from dragoman.machines.tables import JOB, MANIFEST
 from dragoman.model.jobs import ADDRESSED
-from dragoman.store.acts import readiness
+from dragoman.store.acts import giving_up, readiness
 from dragoman.store.rows import budgets, field_sums, jobs, shards, standings
 from dragoman.store.schema import engine, site
 from dragoman.store.transaction import Tx
@@ -124,7 +124,17 @@ def _waiting(tx: Tx) -> list[dict[str, str]]:
 def _unheard(tx: Tx) -> list[dict[str, str]]:
     """Accepted work about which the engine says nothing that can be used, and events that contradict it."""
     found = []
-    accepted = (site.submissions.c.reconcile_at.is_not(None), site.submissions.c.error_code.is_not(None))
+    unanswered = (site.submissions.c.reconcile_at.is_not(None), site.submissions.c.error_code.is_not(None))
+    lost = _number(tx, *unanswered, site.submissions.c.error_code == giving_up.UNKNOWN)
+    if lost:
+        remedy = (
+            "See that the token is the one that the work was sent with. Where the engine has lost the jobs:"
+        )
+        problem = f"{lost} submissions are unknown to the engine that took them"
+        found.append(
+            _finding(problem, f"{remedy} `dragoman give-up MANIFEST`, then `dragoman retry MANIFEST`.")
+        )
+    accepted = (*unanswered, site.submissions.c.error_code != giving_up.UNKNOWN)
     told = tx.first(sa.select(site.submissions.c.error_message).where(*accepted).limit(1))
     if told is not None:
         number = _number(tx, *accepted)

@@ -19,7 +19,7 @@ from dragoman.kernel.identity import key_hash
 from dragoman.kernel.limits import RETRY_FIRST_SECONDS
 from dragoman.machines.tables import INTENT, RECEIPT
 from dragoman.model.events import Delivery
-from dragoman.model.intents import FieldResult, ItemResult, JobEvent
+from dragoman.model.intents import JOB_LOST, FieldResult, ItemResult, JobEvent
 from dragoman.model.scopes import System
 from dragoman.store.acts import moving
 from dragoman.store.rows import (
@@ -98,6 +98,8 @@ def settle_event(tx: Tx, event: JobEvent) -> Settlement:
         return Settlement("contradiction")
     if event.usage:
         submissions.note_usage(tx, submission.id, event.usage)
+        if submission.error_code == JOB_LOST:  # it was given up, and tells now what it has cost
+            submissions.note_error(tx, submission.id, "", "")
     manifest = manifests.find(tx, System(), submission.manifest_id)
     links = {link.ref: link for link in submissions.links(tx, submission.id, open_only=True)}
     items = _items_of(event, links)

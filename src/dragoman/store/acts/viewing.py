@@ -144,11 +144,11 @@ def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
     """What a manifest cost: paid and wasted (tokens, micro-USD), reserved for calls under way, and at risk in
     unknown attempts.
 
-    Of a far engine what its events have told, at the end of each job.
+    Of a far engine what its events have told, at the end of each job; `lost_jobs` never told anything.
     """
     here = {"ws": workspace, "manifest": manifest_id}
     if tx.first(_A_JOB_HERE, here) is None:
-        return _told(submissions.usage_of(tx, manifest_id))
+        return _told(submissions.usage_of(tx, manifest_id)) | {"lost_jobs": submissions.lost(tx, manifest_id)}
     useful, wasted = budgets.used_by_client(tx, workspace, manifest_id)
     held = tx.all(_HELD, here)
     under_way = [row for row in held if row.outcome == ATTEMPT.initial]
@@ -163,6 +163,7 @@ def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
         "at_risk_attempts": sum(row.attempts for row in unknown),
         "at_risk_tokens": sum(row.tokens for row in unknown),
         "at_risk_microusd": sum(row.microusd for row in unknown),
+        "lost_jobs": 0,
     }
 
 

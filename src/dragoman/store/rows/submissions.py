@@ -12,9 +12,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from dragoman.kernel.clock import seconds
-from dragoman.kernel.limits import RECONCILE_AGE_SECONDS, SUBMISSION_LEASE_SECONDS
+from dragoman.kernel.limits import RECONCILE_AGE_SECONDS, SUBMISSION_LEASE_SECONDS, SWEEP_PAGE
 from dragoman.machines.tables import SUBMISSION
-from dragoman.model.intents import USAGE, Sender, SubmissionDraft
+from dragoman.model.intents import JOB_LOST, USAGE, Sender, SubmissionDraft
 from dragoman.store import leases
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
@@ -221,6 +221,27 @@ def due_for_inquiry(tx: Tx, limit: int, age_seconds: float, engine: str) -> list
         .values(reconcile_at=tx.now + seconds(RECONCILE_AGE_SECONDS))
     )
     return rows
+
+
+def unknown_to(tx: Tx, manifest_id: str, engine: str, code: str) -> list[Row]:
+    """Accepted submissions of a manifest about which this account was told `code`, a page of them."""
+    return tx.all(
+        sa.select(_SUBMISSIONS)
+        .where(
+            _SUBMISSIONS.c.manifest_id == manifest_id,
+            _SUBMISSIONS.c.engine == engine,
+            _SUBMISSIONS.c.error_code == code,
+            _SUBMISSIONS.c.reconcile_at.is_not(None),
+        )
+        .order_by(_SUBMISSIONS.c.id)
+        .limit(SWEEP_PAGE)
+    )
+
+
+def lost(tx: Tx, manifest_id: str) -> int:
+    """How many jobs of a manifest were given up, and have not told since what they cost."""
+    where = (_SUBMISSIONS.c.manifest_id == manifest_id, _SUBMISSIONS.c.error_code == JOB_LOST)
+    return int(tx.scalar(sa.select(sa.func.count()).where(*where)) or 0)
 
 
 def come_first(tx: Tx, ids: Sequence[str]) -> None:

@@ -138,6 +138,13 @@ def _add_manifest_commands(cli: typer.Typer) -> None:
 
         run(lambda settings: steering.cancel(settings, manifest, as_json), as_json, database_url=db)
 
+    @cli.command("give-up")
+    def give_up(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
+        """Fail what waits for jobs that a far engine has lost; it may be retried, and be paid again."""
+        from dragoman.surfaces.cli import steering
+
+        run(lambda settings: steering.give_up(settings, manifest, as_json), as_json, database_url=db)
+
     @cli.command()
     def pause(manifest: Manifest, db: Database = "", as_json: AsJson = False) -> None:
         """Let a manifest rest: nothing of it starts until `dragoman resume`."""

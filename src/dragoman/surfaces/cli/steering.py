@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Sequence
 
+from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import STREAM_LOOK_SECONDS
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import compensating
@@ -38,6 +40,21 @@ async def cancel(settings: Settings, manifest_id: str, as_json: bool) -> int:
     async with opened(settings, roles=()) as services:
         await services.steering.cancel(settings.workspace, manifest_id, _OWNER)
         return await _finish(services, manifest_id, as_json)
+
+
+async def give_up(settings: Settings, manifest_id: str, as_json: bool) -> int:
+    """End what waits for jobs that the engine has lost, and say how it stands; works nothing."""
+    async with opened(settings, roles=()) as services:
+        await _give_up_all(services, manifest_id)
+        return tell(await report(services, manifest_id), as_json)
+
+
+async def _give_up_all(services: Services, manifest_id: str) -> None:
+    workspace = services.settings.workspace
+    await services.losses.give_up(workspace, manifest_id, _OWNER, is_admin=True)
+    with contextlib.suppress(CallerError):  # nothing more is lost
+        while True:
+            await services.losses.give_up(workspace, manifest_id, _OWNER, is_admin=True)
 
 
 async def pause(settings: Settings, manifest_id: str, as_json: bool) -> int:

@@ -115,4 +115,6 @@ def _paid(cost: Mapping[str, Any]) -> str:
     if cost["at_risk_calls"]:
         told += f"; at risk {cost['at_risk_calls']} calls, {cost['at_risk_tokens']} tokens"
         told += f", ${cost['at_risk_usd']:.4f}"
+    if cost["lost_jobs"]:
+        told += f"; nobody knows what {cost['lost_jobs']} lost jobs cost"
     return told

@@ -186,6 +186,29 @@ async def cancel_manifest(
 
 
 @router.post(
+    "/{manifest_id}/give-up",
+    status_code=202,
+    responses={
+        **gives(202, Steered, "What waited for lost jobs has ended.", examples.STEERED),
+        **refuses("nothing_lost", "not_owner", "backend_unavailable"),
+    },
+)
+async def give_up_manifest(
+    workspace: str, manifest_id: str, identity: Writer, services: TheServices
+) -> JSONResponse:
+    """Give up jobs that the engine took and does not know any more, once it has been asked about each again.
+
+    What waits for them fails as `job_lost`, which may be retried; in a canceled manifest it is skipped. What
+    they cost stays unknown until an event of theirs tells. An engine also answers 404 where the token is
+    another account's: see to that first. Only who asked for the manifest may, and administrators.
+    """
+    await see_manifest(services, identity, manifest_id)
+    is_admin = identity.may("admin")
+    given = await services.losses.give_up(workspace, manifest_id, identity.actor, is_admin=is_admin)
+    return JSONResponse(steered(workspace, manifest_id, intents=given.intents), 202)
+
+
+@router.post(
     "/{manifest_id}/pause",
     status_code=202,
     responses={
