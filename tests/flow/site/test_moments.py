@@ -130,6 +130,29 @@ def test_shards_and_submissions_are_leased_for_two_minutes(database_url: str) ->
     asyncio.run(play())
 
 
+def test_once_the_engine_has_accepted_only_evidence_of_what_was_sent_is_left(database_url: str) -> None:
+    """[M-095, M-162, M-163] the bytes and the prepared text go in the transaction that says so."""
+
+    async def play() -> None:
+        async with stage(database_url, {"a.json": catalogue(hello="Hello")}) as site:
+            await site.admit([("a.json", "de")])
+            with dying(site, ("record_send", "before")), pytest.raises(Died):
+                await site.step_all()
+            [intent] = await site.database.read(all_rows, tables.intents)
+            [before] = await site.database.read(all_rows, tables.submissions)
+            assert "Hello" in intent.prepared
+            await site.database.run(let_leases_run_out)
+            await site.step_all()
+            [intent] = await site.database.read(all_rows, tables.intents)
+            [after] = await site.database.read(all_rows, tables.submissions)
+            assert (intent.state, intent.prepared, after.body) == ("queued", None, None)
+            assert after.payload_purged_at == after.accepted_at is not None
+            assert (after.id, after.fingerprint) == (before.id, sha256(before.body))
+            assert json.loads(intent.key_map).keys() == {"hello"}
+
+    asyncio.run(play())
+
+
 def all_rows(tx: Tx, table: sa.Table) -> list[Row]:
     """Every row of a table."""
     return tx.all(sa.select(table))
