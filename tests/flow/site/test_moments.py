@@ -179,6 +179,31 @@ def test_an_event_whose_receipt_was_kept_and_not_applied_is_applied_when_it_come
     asyncio.run(play())
 
 
+def test_an_event_about_nothing_of_ours_is_written_down_and_done_with(database_url: str) -> None:
+    """[M-256, M-257] another site's submission, a generation that another followed: 200, and no change."""
+
+    async def play() -> None:
+        async with stage(database_url, {"a.json": catalogue(hello="Hello")}) as site:
+            manifest = (await site.admit([("a.json", "de")])).manifest_id
+            await site.step_all()
+            [body] = site.engine.submissions()
+            stranger = {**event(body, "job-1"), "submission_id": "0199d3f0-4a1b-7c55-9c1e-3a7f6f2b8d10"}
+            assert await site.deliver(stranger, "d-1") == 200
+            failed = event(body, "job-1", fail={body["items"][0]["ref"]: "checks_failed"})
+            assert await site.deliver(failed, "d-2") == 200
+            assert await site.steering.retry("default", manifest, "mia") == 1
+            assert await site.deliver(event(body, "job-1", sequence=9), "d-3") == 200
+            assert await site.counts(manifest) == {"preparing": 1}
+            kept = {row.event_id: row for row in await site.database.read(all_rows, tables.receipts)}
+            states = [kept[name].state for name in ("d-1", "d-2", "d-3")]
+            assert states == ["IGNORED", "APPLIED", "OUT_OF_ORDER"]
+            assert [row.body for row in kept.values()] == [None] * 3
+            await site.database.run(let_leases_run_out)
+            assert await site.callbacks.step() == 0
+
+    asyncio.run(play())
+
+
 async def die_and_go_on(url: str, moments: dict[str, tuple[str, str]]) -> None:
     names = [f"{number}{letter}.json" for number in range(len(moments)) for letter in "ab"]
     async with stage(url, {name: catalogue(hello=f"Hello {name}") for name in names}) as site:
