@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from dragoman.model.intents import DueIntent
 from dragoman.model.jobs import Capacity
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
+from tests.doubles.engines import event
 from tests.flow.site.stage import stage
 from tests.tidy.paths import SOURCE
 from tests.tidy.source import modules
@@ -159,6 +161,31 @@ def test_what_a_file_says_of_a_text_travels_with_it(sqlite_url: str) -> None:
             [field] = item["fields"].values()
             assert (field["text"], field["note"]) == ("Open", "A verb")
             assert (field["context"], field["max_length"]) == ("menu.open", 12)
+
+    asyncio.run(play())
+
+
+def test_keys_that_the_wire_does_not_take_travel_as_hashes_and_come_back_as_they_are(sqlite_url: str) -> None:
+    """[M-227] too long, of other signs, or like a hash of ours; what fits travels as it is."""
+    odd = ("with a space", "ключ", "k" * 65, "h:0123", "")
+    texts = {key: f"Text {number}" for number, key in enumerate(("plain.key[0]", *odd))}
+
+    async def play() -> None:
+        async with stage(sqlite_url, {"a.json": json.dumps(texts).encode()}) as site:
+            manifest = (await site.admit([("a.json", "de")])).manifest_id
+            await site.step_all()
+            [body] = site.engine.submissions()
+            [item] = body["items"]
+            wire = {field["text"]: key for key, field in item["fields"].items()}
+            assert len(wire) == len(texts)
+            assert all(re.fullmatch(r"[A-Za-z0-9_.:/\[\]-]{1,64}", key) for key in wire.values())
+            assert wire.pop("Text 0") == "plain.key[0]"
+            assert not set(wire.values()) & set(odd)
+            await site.deliver(event(body, "job-1"))
+            [result] = (await site.views.results("default", manifest))["items"]
+            told = {key: field["text"] for key, field in result["fields"].items()}
+            assert sorted(told.values()) == [f"«de» {text}" for text in sorted(texts.values())]
+            assert all(block in told for block in ("plain.key[0]", "with a space", "k" * 65))
 
     asyncio.run(play())
 
