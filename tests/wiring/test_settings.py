@@ -55,6 +55,14 @@ def test_what_a_submission_may_hold_is_a_setting(tmp_path: Path, monkeypatch: py
         assert f"submissions.{name.lower()}" in said
 
 
+@pytest.mark.parametrize("name", ["a@b", "x" * 128])
+def test_a_providers_name_fits_into_what_its_jobs_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "dragoman.toml").write_text(f'[providers."{name}"]\nprotocol = "pseudo"\n')
+    assert "at most 127 characters" in refused(tmp_path, monkeypatch)
+
+
 def test_a_token_travels_unencrypted_to_this_machine_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

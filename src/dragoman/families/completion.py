@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dragoman.kernel.errors import CallerError
 from dragoman.model.contracts import Fetching, Provider
 from dragoman.model.effects import Answer, Idempotency, Outgoing
-from dragoman.model.jobs import ADDRESSED
+from dragoman.model.jobs import ADDRESSED, named
 
 PLATFORM = frozenset({"", "platform"})
 """Both spellings, and only these, of the platform's own account."""
@@ -67,7 +67,9 @@ class Completion:
     def need(self, name: str) -> str:
         """What a process must hold to ask the provider of a name, '' for nothing."""
         known = self._default if name in PLATFORM else name
-        return known if ADDRESSED in known else self._needs.get(known, "")
+        if ADDRESSED in known:
+            return known
+        return self._needs.get(known, "" if known in self._makers["standard"] else named(known))
 
     async def deliver(self, outgoing: Outgoing, deadline_seconds: float) -> Answer:
         """Exactly one send of the stored bytes."""

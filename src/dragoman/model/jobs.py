@@ -27,6 +27,11 @@ SPEEDS = ("standard", "batch")
 """How soon answers are wanted: at once, or within a day through the provider's batches at their price."""
 
 
+def named(provider: str) -> str:
+    """What jobs of a provider need whose name stands in settings: a process whose settings name it too."""
+    return f"{provider}{ADDRESSED}"
+
+
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """What one submission may hold, by settings within `kernel/limits`; a far engine tells its own."""
@@ -126,7 +131,9 @@ class NewJob:
     fields: tuple[NewField, ...]
     model: str
     needs: str
-    """What a process must hold to work it: a credential reference or the name of an `ADDRESSED` provider."""
+    """What a process must hold to work it: a credential reference, or the name of a provider that is
+    `ADDRESSED` or `named`.
+    """
     callback_secret: str
 
 

@@ -41,7 +41,7 @@ from dragoman.kernel.errors import CallerError, SettingsError
 from dragoman.kernel.identity import sha256
 from dragoman.model import budgets
 from dragoman.model.contracts import Format, Provider
-from dragoman.model.jobs import ADDRESSED
+from dragoman.model.jobs import ADDRESSED, named
 from dragoman.providers.pseudo import PseudoProvider
 from dragoman.providers.rehearsal import RehearsalProvider
 from dragoman.wiring import language_models, text_engines
@@ -189,21 +189,31 @@ def key_place(chosen: ProviderSettings) -> str:
 
 
 def needs(settings: Settings) -> Mapping[str, str]:
-    """Provider → the credential reference that it cannot do without: a variable's name, never its value."""
+    """Provider → what a process must hold to ask it: the credential reference that it cannot do without (a
+    variable's name, never its value), or the name that these settings alone give it.
+    """
     known = provider_settings(settings).items()
-    return {name: chosen.key_variable for name, chosen in known if _wants_key(chosen)}
+    keys = {name: chosen.key_variable for name, chosen in known if _wants_key(chosen)}
+    return keys | {name: named(name) for name in _named_here(settings)}
+
+
+def _named_here(settings: Settings) -> Mapping[str, ProviderSettings]:
+    """Providers whose names another process knows only if its settings hold them too."""
+    everywhere = provider_settings(settings.model_copy(update={"providers": {}}))
+    return {name: chosen for name, chosen in settings.providers.items() if name not in everywhere}
 
 
 def held(settings: Settings, base_url: str = "") -> list[str]:
-    """What this process has of what jobs need: references of the keys in its environment, and the provider at
-    the address that its command line gave.
+    """What this process has of what jobs need: references of the keys in its environment, the provider at the
+    address that its command line gave, and those that its settings name, where it can ask them.
     """
     known = provider_settings(settings, base_url)
     keys = {chosen.key_variable for chosen in known.values() if key_is_set(chosen)}
     reached = {
         name for name, chosen in known.items() if ADDRESSED in name and not credentials_missing(chosen)
     }
-    return sorted(keys | reached)
+    ours = {named(name) for name, chosen in _named_here(settings).items() if not credentials_missing(chosen)}
+    return sorted(keys | reached | ours)
 
 
 def platform(settings: Settings) -> str:

@@ -331,8 +331,11 @@ def _refuse_unsafe(settings: Settings) -> None:
     _refuse_unclear_queue(settings)
     _refuse_plain_engine(settings.engine)
     for name in settings.providers:
-        if ADDRESSED in name:
-            raise SettingsError(f"setting providers.{name}: a provider's name holds no {ADDRESSED}")
+        if ADDRESSED in name or len(name) >= limits.CREDENTIAL_NAME_CHARS_MAX:
+            most = limits.CREDENTIAL_NAME_CHARS_MAX - 1
+            raise SettingsError(
+                f"setting providers.{name}: a name holds no {ADDRESSED} and at most {most} characters"
+            )
     for name, project in settings.projects.items():
         _refuse_source(f"setting projects.{name}", project)
     for network in settings.callback_networks:

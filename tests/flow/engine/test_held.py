@@ -14,7 +14,7 @@ from dragoman.families.completion import Completion
 from dragoman.flow.engine.acceptance import Acceptance
 from dragoman.flow.engine.dispatch import Dispatch
 from dragoman.kernel.clock import SystemClock
-from dragoman.kernel.errors import SettingsError
+from dragoman.kernel.errors import CallerError, SettingsError
 from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.limits import LANES_PER_CLAIM
 from dragoman.kernel.offload import InlineOffload
@@ -26,6 +26,7 @@ from dragoman.store.rows import lanes
 from dragoman.store.schema import engine as tables
 from dragoman.store.transaction import Tx
 from dragoman.wiring.rounds import opened
+from dragoman.wiring.services import Services
 from dragoman.wiring.settings import ProviderSettings, Settings
 from tests.flow.engine.world import PRINCIPAL, Process, World, rehearsal, submission, world
 
@@ -231,6 +232,48 @@ async def test_a_worker_takes_by_the_keys_of_its_environment(
         async with opened(settings, roles=("engine",)):
             await _ended(here, "home")
         assert "HOUSE_KEY" in await here.database.read(readiness.held_by_engines)
+
+
+async def test_a_worker_leaves_jobs_to_those_whose_settings_name_the_provider(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Holding the key is not enough; a door that does not know the name takes the work while another does."""
+    monkeypatch.setenv("HOUSE_KEY", "k")
+    keyed_one = ProviderSettings(protocol="pseudo", key_variable="HOUSE_KEY", requires_key=True)
+    ours = {"house": keyed_one, "free": ProviderSettings(protocol="pseudo")}
+    theirs = {"villa": keyed_one}
+
+    def settings(providers: dict[str, ProviderSettings]) -> Settings:
+        folder = tmp_path / "s"
+        return Settings(database_url=database_url, root=tmp_path, state_folder=folder, providers=providers)
+
+    async def send(door: Services, name: str) -> None:
+        body = submission({"a": {"t": "Hello"}}, options={"provider_config": name})
+        await door.acceptance.accept(PRINCIPAL, name, "docs", body, local=True)
+
+    async with world(database_url) as here:
+        async with opened(settings(theirs), roles=()) as stranger:
+            with pytest.raises(CallerError) as refused:
+                await send(stranger, "house")
+            assert refused.value.code == "provider_unknown"
+            async with opened(settings(ours), roles=()) as knows:
+                await send(knows, "house")
+                told = await here.database.read(examining.findings)
+                assert [
+                    "[providers.house]" in one["remedy"] for one in told if "jobs wait" in one["problem"]
+                ] == [True]
+                await announce(here, *knows.holds)
+            await send(stranger, "free")
+        async with opened(settings(theirs), roles=("engine",)) as stranger:
+            await send(stranger, "villa")
+            await _ended(here, "villa")
+        states = {row.workspace: row.state for row in await here.rows("jobs")}
+        assert states == {"house": "queued", "free": "queued", "villa": "completed"}
+        async with opened(settings(ours), roles=("engine",)):
+            await _ended(here, "house")
+            await _ended(here, "free")
+        told = await here.database.read(examining.findings)
+        assert not [one for one in told if "jobs wait" in one["problem"]]
 
 
 async def _ended(here: World, workspace: str) -> None:

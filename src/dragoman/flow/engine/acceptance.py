@@ -22,6 +22,8 @@ from dragoman.store.acts import accepting, readiness
 from dragoman.store.database import Database
 
 DEFAULT_PROJECT = "default"
+_ELSEWHERE = frozenset({"provider_credentials_missing", "provider_unknown"})
+"""What this process lacks, and another may have."""
 LOCAL_SECRET = "local"  # noqa: S105 - a reference, not a secret
 
 _log = logger(__name__)
@@ -119,14 +121,15 @@ class Acceptance:
 
     async def _model(self, options: JobOptions, local: bool) -> str:
         """The model that will be asked. A provider whose address another process of this site was given is
-        known there alone: its job waits for that process. So does one whose key a living worker announces.
+        known there alone: its job waits for that process. So does one whose key, or whose name, a living
+        worker announces.
         """
         try:
             return self._resolve(options.provider, options.model, options.speed).model
         except DragomanError as error:
             if local and error.code == "provider_unknown" and ADDRESSED in options.provider:
                 return options.model
-            if error.code == "provider_credentials_missing" and await self._is_held(options.provider):
+            if error.code in _ELSEWHERE and await self._is_held(options.provider):
                 return options.model
             raise
 

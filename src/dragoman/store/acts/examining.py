@@ -76,6 +76,13 @@ def _unclaimable(tx: Tx) -> list[dict[str, str]]:
 
 
 def _needed(need: str, number: int) -> dict[str, str]:
+    if need.endswith(ADDRESSED):
+        name = need.removesuffix(ADDRESSED)
+        problem = (
+            f"{number} jobs wait for a worker whose settings name the provider {name}, and none was seen"
+        )
+        remedy = f"Start a worker whose dragoman.toml has [providers.{name}], with its key, or cancel them."
+        return _finding(problem, remedy)
     if ADDRESSED in need:
         problem = f"{number} jobs wait for provider {need}, whose address only its command line had"
         return _finding(problem, "Run the same command again with the same --base-url, or cancel them.")
