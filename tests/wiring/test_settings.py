@@ -114,3 +114,14 @@ def test_how_much_a_step_of_the_site_takes_is_a_setting(sqlite_url: str, tmp_pat
             assert [await step["submit"]() for _ in range(4)] == [2, 2, 1, 0]
 
     asyncio.run(play())
+
+
+def test_what_has_ended_is_kept_for_a_month_and_never_for_less_than_a_week(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[M-295]"""
+    assert load(tmp_path).retention_days == 30
+    monkeypatch.setenv("DRAGOMAN_RETENTION_DAYS", "7")
+    assert load(tmp_path).retention_days == 7
+    monkeypatch.undo()
+    assert "retention_days" in refused(tmp_path, monkeypatch, RETENTION_DAYS="6")

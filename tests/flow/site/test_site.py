@@ -172,7 +172,11 @@ def test_duplicate_reordered_old_and_contradictory_events_move_no_counter(databa
                 await site.deliver(event(body, "job-1", sequence=3), "d-1")
             with pytest.raises(CallerError) as other_job:
                 await site.deliver(event(body, "job-77", sequence=4), "d-3")
-            assert {other_body.value.code, other_job.value.code} == {"callback_contradiction"}
+            stranger = {**event(body, "job-1", sequence=4), "clientJobId": "another manifest's"}
+            with pytest.raises(CallerError) as other_manifest:
+                await site.deliver(stranger, "d-5")
+            refused = {one.value.code for one in (other_body, other_job, other_manifest)}
+            assert refused == {"callback_contradiction"}
             assert await site.counts(admitted.manifest_id) == settled
             assert await site.steering.retry("default", admitted.manifest_id, "mia") == 1
             await site.step_all()
