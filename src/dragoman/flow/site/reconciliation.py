@@ -73,8 +73,7 @@ class Reconciliation:
             view = await self._engine.job(inquiry.workspace, inquiry.remote_job_id, _ASK_SECONDS)
             if view is None:
                 code, message = giving_up.UNKNOWN, _LOST.format(inquiry.remote_job_id)
-                again = inquiry.error_code == code
-                if again and await self._database.run(giving_up.end_canceled, inquiry.submission_id) > 0:
+                if await self._database.run(giving_up.end_canceled, inquiry.submission_id) > 0:
                     return
             else:
                 await self._use(inquiry, view)
