@@ -16,7 +16,7 @@ from dragoman.flow.site.steering import Steered
 from dragoman.kernel.identity import key_hash
 from dragoman.model.scopes import Workspace
 from dragoman.model.walks import Walk
-from dragoman.store.acts import compensating
+from dragoman.store.acts import compensating, steering
 from dragoman.wiring.services import Services
 from tests.simulation.ground import Database
 from tests.simulation.settings import Setting
@@ -95,6 +95,7 @@ class People:
             "correct": self._correct,
             "edit": self._catch_up,
             "revert": self._revert,
+            "reprint": self._reprint,
         }
         for deed, act in afterwards.items():
             if deed in deeds:
@@ -332,6 +333,17 @@ class People:
         for manifest in reversed(list(self._manifests.values())):
             await self._take_back(manifest)
         self._scene.note("all is taken back")
+
+    async def _reprint(self) -> None:
+        """What was taken back is put in place once more, all of it."""
+        manifest = self._manifests["r-1"]
+        await self._take_back(manifest)
+
+        async def publish(services: Services) -> int:
+            scope = Workspace(CALLER.workspace)
+            return await services.database.run(steering.request_publication, scope, manifest, None)
+
+        self._scene.note(f"{await self._scene.as_client(publish)} are to be published again")
 
     async def _take_part_back(self) -> None:
         """What was put in place in one locale is taken back; the other stays whole."""

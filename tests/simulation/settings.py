@@ -15,6 +15,7 @@ Deed = Literal[
     "apart",  # each locale is asked for by a manifest of its own
     "part",  # one of the two is taken back
     "word",  # somebody writes one text of each shared file by hand
+    "reprint",  # all is taken back, and published again
     "correct",  # the same, once all is in place; and all is asked for anew
     "rest",  # the manifest rests for a while, and goes on
     "allow",  # the workspace's month is nearly used up, and somebody buys more
@@ -116,6 +117,7 @@ _SMALL: Mapping[str, int] = {
     "PUBLISH_LOOK_STEPS": 2,
     "RETRY_PER_TRANSACTION": 2,
     "CANCEL_INTENTS": 1,
+    "REVERT_PLANS": 1,
 }
 _PEOPLE: tuple[tuple[Deed, ...], ...] = (
     (), (), (), ("retry",), ("cancel",), ("pause",), ("spare",), ("rival",), ("meddle",), ("again",),
@@ -161,6 +163,8 @@ def of_seed(seed: int) -> Setting:
     processes = 3 if splits_roles else dice.choice((1, 2, 2))
     most = {place: count * processes for place, count in _PLACES.items()}
     people = dice.choice(_PEOPLE)
+    if not people and seed % 4 == 0:
+        people = ("reprint",)
     has_formats = random.Random(f"shelf of {seed}").random() < _FORMATS_SHARE
     if has_formats:
         people = dice.choice(_PEOPLE_OF_FORMATS)

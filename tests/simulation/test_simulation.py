@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.simulation import mutants
@@ -43,6 +45,17 @@ def test_a_walk_and_a_canary_end_the_same_wherever_their_process_dies(setting: S
     outcome = judged(setting.struck(one("point", round(points * share), "kill")) if share else setting)
     assert outcome.problems == [], str(outcome.setting)
     assert all("completed" in states for states in outcome.states.values())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.8, 0.85, 0.9, 0.95])
+def test_all_that_was_taken_back_is_published_again_wherever_a_process_dies(share: float) -> None:
+    """By pages of plans, and by pages of what had settled."""
+    setting = replace(CALM, is_small=True, people=("reprint",))
+    struck = one("point", round(play(setting).places["point"] * share), "kill")
+    outcome = judged(setting.struck(struck) if share else setting)
+    assert outcome.problems == [], str(outcome.setting)
+    assert all("de/" in target or "fr/" in target for target in outcome.targets)
+    assert len(outcome.targets) == 6
 
 
 @pytest.mark.parametrize("seed", range(12))

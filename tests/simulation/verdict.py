@@ -145,6 +145,8 @@ def _publication(database: Database, setting: Setting) -> Iterator[str]:
     wanted = {0, 1} if {"cancel", "rival", "meddle", "word"} & set(setting.people) else {1}
     if "retry" in setting.people:
         wanted.add(2)  # what had failed in part was written in part
+    if "reprint" in setting.people:
+        wanted |= {2, 3, 4}  # who is not answered asks again
     for document, locale, steps in database.all(
         "SELECT i.document, i.locale, count(s.intent_id) FROM intents i LEFT JOIN publication_steps s"
         " ON s.intent_id = i.id AND s.state = 'SUCCEEDED' AND s.direction = 'forward'"

@@ -234,6 +234,8 @@ PUBLISH_LEASE_SECONDS_BOUNDS = (10, 3600)
 DELIVERIES_WITHOUT_PROGRESS_MAX = 5
 PLAN_INTENTS_MAX = 200  # intents of one request, steps of one plan
 PUBLICATION_SLOTS = 64  # a manifest's executions are summed up in so many rows
+REVERT_PLANS = 50  # looked at in one transaction by which a manifest is taken back
+REVERT_STEPS = 400  # about so many are taken back by it
 PUBLISH_STEP_SECONDS = 30
 PUBLISH_LOOK_STEPS = 20  # whose texts are read at once
 

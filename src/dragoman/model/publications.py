@@ -80,7 +80,10 @@ class Publishable:
 
 @dataclass(frozen=True, slots=True)
 class PlanningWork:
-    """Requests of one manifest that this process holds: (id, fence) each, and the intents that they name."""
+    """Requests of one manifest that this process holds: (id, fence) each, and the intents that they name.
+
+    `behind` is the ordinal behind which the one request for all goes on after these, None where it ends.
+    """
 
     workspace: str
     manifest_id: str
@@ -89,6 +92,7 @@ class PlanningWork:
     requests: tuple[tuple[str, int], ...]
     attempt: int
     intent_ids: tuple[str, ...]
+    behind: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,13 @@ def _plans(metadata: sa.MetaData) -> dict[str, sa.Table]:
             sa.Column("id", Id, primary_key=True),
             required("workspace", Word(64)),
             required("manifest_id", Id),
-            json_text("intents"),  # ids of the intents just settled
+            json_text("intents"),  # ids of the intents just settled; none where all are meant
+            optional("behind", Count),  # all that had settled when it was made: planned up to this ordinal
+            required("direction", Word(16), server_default="forward"),  # backward: all of it is taken back
             *state(machines.REQUEST),
             *counted("attempt_count"),
             optional("next_attempt_at", Instant),
-            optional("plan_id", Id),
+            optional("plan_id", Id),  # that it came to; backward: of those to take back the last looked at
             *failure(),
             *stamps(),
             *lease_columns(),

@@ -185,7 +185,11 @@ def _publishing_loops(services: Services) -> list[Loop]:
         services.offload,
         {"forward": Placing(source_of, formats), "backward": Restoring(source_of, formats)},
     )
-    return [Loop("plan", planning.step), Loop("publish", executing.step)]
+    return [
+        Loop("plan", planning.step),
+        Loop("take_back", planning.revert_step, limits.PUBLISH_POLL_SECONDS, woken=False),
+        Loop("publish", executing.step),
+    ]
 
 
 def _upkeep_loops(services: Services, roles: Sequence[str]) -> list[Loop]:

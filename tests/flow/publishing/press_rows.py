@@ -12,7 +12,7 @@ from dragoman.content.selection import text_hash
 from dragoman.kernel.identity import key_hash
 from dragoman.model.documents import Text
 from dragoman.model.scopes import System
-from dragoman.store.acts import publications
+from dragoman.store.acts import publications, steering
 from dragoman.store.rows import executions, manifests, requests, standings, texts
 from dragoman.store.rows import intents as intent_rows
 from dragoman.store.schema import effects as effect_tables
@@ -93,6 +93,7 @@ def settle(
         "locale": locale,
         "pair_hash": intent_rows.active_key(manifest_id, document, locale),
         "state": "failed" if failed else "completed",
+        "completed_at": tx.now,
         "created_at": tx.now,
         "updated_at": tx.now,
     }
@@ -140,6 +141,18 @@ def ask(tx: Tx, manifest_id: str, intent_ids: Sequence[str]) -> None:
     manifest = tx.first(sa.select(site_tables.manifests).where(site_tables.manifests.c.id == manifest_id))
     assert manifest is not None
     assert requests.write(tx, manifest, intent_ids, asked=True)
+
+
+def ask_for_all(tx: Tx, manifest_id: str) -> None:
+    """The request of somebody who wants all published that has settled."""
+    manifest = manifests.find(tx, System(), manifest_id)
+    assert manifest is not None
+    requests.write_for_all(tx, manifest)
+
+
+def cancel(tx: Tx, manifest_id: str) -> None:
+    """As its owner does."""
+    steering.cancel_manifest(tx, System(), manifest_id, "mia")
 
 
 def rows(tx: Tx, name: str) -> list[Row]:

@@ -10,8 +10,9 @@ import pytest
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import SystemChance
 from dragoman.model.effects import Answer
-from dragoman.model.scopes import Workspace
+from dragoman.model.scopes import System, Workspace
 from dragoman.store.acts import compensating
+from dragoman.store.transaction import Tx
 from tests.flow.publishing import press_rows
 from tests.flow.publishing.press import HERE, Killed, Press, press
 
@@ -142,6 +143,101 @@ def test_the_plans_of_a_manifest_are_taken_back_newest_first(
             await here.later()
             await here.later()
             assert set(here.tree()) == {"a.json"}
+            assert (await here.block(manifest))["state"] == "reverted"
+
+    asyncio.run(play())
+
+
+class Broken(Exception):
+    """The database fails at this point."""
+
+
+def revert_and_break(tx: Tx) -> None:
+    assert compensating.go_on_reverting(tx, System(), "host/boot/8/8") == 1
+    raise Broken
+
+
+async def five_plans(here: Press) -> str:
+    """A manifest whose five documents were published one by one."""
+    manifest = await here.manifest()
+    for name in "abcde":
+        here.put_catalogue(f"{name}.json", hello=f"Hello {name}")
+        await here.publish(manifest, await here.settle(manifest, f"{name}.json"))
+    here.files.ran.clear()
+    return manifest
+
+
+async def take_turns(here: Press) -> None:
+    """Work until nothing waits for what is newer."""
+    while any(command.state == "PENDING" for command in await here.rows("commands")):
+        await here.later()
+
+
+def test_a_revert_goes_by_pages_of_plans_wherever_its_worker_dies(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest first; while it is on its way it says so, and what is published meanwhile is not its affair.
+    The newest two have nothing in place, and are passed over.
+    """
+    monkeypatch.setattr(compensating, "REVERT_PLANS", 2)
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            manifest = await five_plans(here)
+            for plan in (await here.rows("executions"))[3:]:
+                await here.database.run(compensating.compensate_execution, HERE, plan.id, "mia")
+            await take_turns(here)
+            here.files.ran.clear()
+            assert len(await here.revert(manifest)) == 2
+            assert [row.direction for row in await here.rows("requests") if row.state == "pending"] == [
+                "backward"
+            ]
+            await take_turns(here)
+            assert here.files.order == ["fr/c.json", "fr/b.json"]
+            assert (await here.block(manifest))["state"] == "queued"
+            with pytest.raises(Broken):
+                await here.database.run(revert_and_break)
+            late = await here.settle(manifest, "e.json", "de")
+            await here.publish(manifest, late)
+            assert await here.planning.revert_step() == 1
+            assert await here.planning.revert_step() == 0
+            await here.work()
+            assert here.files.order == ["fr/c.json", "fr/b.json", "de/e.json", "fr/a.json"]
+            assert set(here.tree()) == {*(f"{name}.json" for name in "abcde"), "de/e.json"}
+            assert not [row for row in await here.rows("requests") if row.state == "pending"]
+            assert (await here.block(manifest))["state"] == "in_place"
+            assert len(await here.revert(manifest)) == 1
+
+    asyncio.run(play())
+
+
+def test_a_revert_under_way_waits_for_a_plan_at_work_and_no_cancel_ends_it(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked for once more, it begins anew; a page holds as many plans as its steps allow."""
+    monkeypatch.setattr(compensating, "REVERT_STEPS", 2)
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            manifest = await five_plans(here)
+            oldest = (await here.rows("executions"))[0]
+            assert len(await here.revert(manifest)) == 2
+            with pytest.raises(CallerError) as refused:
+                await here.revert(manifest)
+            assert refused.value.code == "lease_held"
+            await take_turns(here)
+            assert len(await here.revert(manifest)) == 2
+            back = await here.database.run(compensating.compensate_execution, HERE, oldest.id, "mia")
+            await here.database.run(press_rows.cancel, manifest)
+            assert await here.planning.revert_step() == 1
+            assert await here.planning.revert_step() == 0, "the oldest plan is at work: in a while"
+            await take_turns(here)
+            assert await here.planning.revert_step() == 1
+            assert await here.planning.revert_step() == 0
+            backwards = [row.id for row in await here.rows("executions") if row.direction == "backward"]
+            assert len(backwards) == 5
+            assert back in backwards
+            assert set(here.tree()) == {f"{name}.json" for name in "abcde"}
             assert (await here.block(manifest))["state"] == "reverted"
 
     asyncio.run(play())

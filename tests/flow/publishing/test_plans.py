@@ -131,6 +131,79 @@ def test_a_request_for_more_than_one_plan_holds_is_planned_bit_by_bit(
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("settled", [4, 5])
+def test_a_request_for_all_goes_through_the_manifest_by_plans_wherever_its_worker_dies(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settled: int
+) -> None:
+    """What had settled is planned once, at most a plan's worth in a transaction; what settles later is not
+    meant, and what is named beside it is planned apart.
+    """
+    monkeypatch.setattr(planning, "PLAN_INTENTS_MAX", 2)
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            for name in "abcdefg":
+                here.put_catalogue(f"{name}.json", hello="Hello", bye="Bye")
+            manifest = await here.manifest()
+            failed = await here.settle(manifest, "a.json", failed=["bye"])
+            meant = [
+                failed,
+                *[await here.settle(manifest, f"{name}.json") for name in "bcdef"[: settled - 1]],
+            ]
+            reopened = await here.settle(manifest, "g.json", "it")
+            await here.database.run(press_rows.reopen, reopened, "pending")
+            await here.database.run(press_rows.ask_for_all, manifest)
+            late = await here.settle(manifest, "g.json")
+            pages = [2, 2, 1] if settled == 5 else [2, 2]
+            for done in range(len(pages)):
+                work = await here.database.run(planning.claim_requests, "host/boot/9/9", 60)
+                assert work is not None
+                assert len(work.intent_ids) == pages[done]
+                with pytest.raises(Broken):
+                    await here.database.run(write_and_break, work, [], [])
+                await here.database.run(press_rows.end_leases)
+                assert (await here.block(manifest))["state"] == "queued"
+                if done == 0:
+                    await here.database.run(press_rows.ask, manifest, [late])
+                assert await here.planning.step() == pages[done]
+                with pytest.raises(LeaseLost):
+                    await here.database.run(planning.write_plan, work, [], [])
+                if done == 0:
+                    assert await here.planning.step() == 1, "what is named has its turn between the pages"
+            assert await here.planning.step() == 0
+            planned = [row.intent_id for row in await here.rows("plan_steps")]
+            assert sorted(planned) == sorted([*meant, late])
+            assert sorted(plan.steps for plan in await here.rows("plans")) == sorted([*pages, 1])
+            assert [row.state for row in await here.rows("requests")] == ["planned"] * 2
+            await here.work()
+            assert (await here.block(manifest))["state"] == "in_place"
+            assert here.texts("fr/a.json") == {"hello": "«fr» Hello"}
+
+    asyncio.run(play())
+
+
+def test_a_request_for_all_ends_with_what_is_taken_back(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "PLAN_INTENTS_MAX", 2)
+
+    async def play() -> None:
+        async with press(database_url, tmp_path / "site") as here:
+            manifest = await here.manifest()
+            for name in "abc":
+                here.put_catalogue(f"{name}.json", hello="Hello")
+                await here.settle(manifest, f"{name}.json")
+            await here.database.run(press_rows.ask_for_all, manifest)
+            assert await here.planning.step() == 2
+            await here.work()
+            await here.revert(manifest)
+            assert await here.planning.step() == 0
+            await here.work()
+            assert (await here.block(manifest))["state"] == "reverted"
+
+    asyncio.run(play())
+
+
 def test_a_source_that_cannot_be_read_keeps_nothing_else_waiting_and_is_asked_for_again(
     database_url: str, tmp_path: Path
 ) -> None:

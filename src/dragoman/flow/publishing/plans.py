@@ -18,7 +18,8 @@ from dragoman.kernel.offload import Offload
 from dragoman.model.contracts import Format, Source
 from dragoman.model.documents import Document
 from dragoman.model.publications import PlannedStep, PlanningWork, Postponed, Publishable
-from dragoman.store.acts import planning
+from dragoman.model.scopes import System
+from dragoman.store.acts import compensating, planning
 from dragoman.store.database import Database
 from dragoman.store.keeping import Keeper
 
@@ -61,6 +62,10 @@ class Planning:
             for lease in leases:
                 self._keeper.drop(lease)
         return len(work.intent_ids)
+
+    async def revert_step(self) -> int:
+        """Take back one more page of plans of a manifest that is being reverted; 0 where none is."""
+        return await self._database.run(compensating.go_on_reverting, System(), self._keeper.owner)
 
     def _plan_all(
         self, work: PlanningWork, intents: Sequence[Publishable]

@@ -143,7 +143,7 @@ class Steering:
     async def _carry_out(self, decision: steering.Decision) -> bool:
         """Empty the shards of a canceled manifest, and tell the engine; whether it has heard."""
         if decision.canceled:
-            for shard in steering.shards_of(decision.total):
+            for shard in await self._database.read(steering.shards_of, decision.manifest_id):
                 while await self._database.run(steering.cancel_shard, decision.manifest_id, shard):
                     pass
         word: dict[str, object] = {

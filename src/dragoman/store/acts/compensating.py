@@ -7,12 +7,14 @@ away from its worker by hand.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from dragoman.kernel.clock import iso
+from dragoman.kernel.clock import iso, seconds
 from dragoman.kernel.errors import CallerError
+from dragoman.kernel.limits import PUBLISH_LEASE_SECONDS, PUBLISH_POLL_SECONDS, REVERT_PLANS, REVERT_STEPS
 from dragoman.machines import guards
-from dragoman.machines.tables import COMMAND
-from dragoman.model.scopes import Scope
+from dragoman.machines.tables import COMMAND, REQUEST
+from dragoman.model.scopes import Scope, System
 from dragoman.store.rows import effects, executions, history, manifests, plans, requests
 from dragoman.store.transaction import Row, Tx
 
@@ -48,28 +50,87 @@ def compensate_execution(tx: Tx, scope: Scope, execution_id: str, actor: str) ->
 
 
 def revert(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> list[str]:
-    """Take everything back that a manifest has put in place, newest plan first; ids of the executions.
+    """Take everything back that a manifest has put in place, newest plan first; ids of the first executions.
 
-    What still waits to be planned is ended. All or nothing: raises `CallerError` lease_held while anything
-    of the manifest is being published, already_ended where nothing is in place.
+    What still waits to be planned is ended. The first page of plans is on its way when this returns; a
+    request that stands with it goes on with the others. Raises `CallerError` lease_held while anything of the
+    manifest is being published, already_ended where nothing is in place.
     """
     manifest = manifests.find(tx, scope, manifest_id)
     if manifest is None:
         raise CallerError(f"no manifest {manifest_id}", "not_found")
     manifests.keep(tx, manifest_id)
-    requests.end_open(tx, manifest.workspace, manifest_id, "canceled")
-    made = []
-    for plan in plans.of_manifest(tx, manifest.workspace, manifest_id):
+    requests.end_open(tx, manifest.workspace, manifest_id, "canceled", ("forward", "backward"))
+    busy = executions.any_open(tx, manifest.workspace, manifest_id)
+    if busy is not None:
+        raise CallerError(f"execution {busy.id} is {busy.state}", "lease_held")
+    page = _take_back(tx, manifest, None)
+    while page.last is not None and not (page.made or page.is_held):
+        page = _take_back(tx, manifest, page.last)
+    if page.is_held and not page.made:
+        raise CallerError(f"something of manifest {manifest_id} is being published", "lease_held")
+    if not page.made:
+        raise CallerError(f"manifest {manifest_id} has nothing in place", "already_ended")
+    if page.last is not None:
+        requests.write_backward(tx, manifest, page.last.id)
+    _audit(tx, manifest.workspace, manifest_id, "revert", actor, manifest_id)
+    return page.made
+
+
+def go_on_reverting(tx: Tx, scope: System, owner: str) -> int:
+    """Take back what stands of the next page of plans of one manifest; 0 where nobody waits for that.
+
+    A plan that somebody has put to work again meanwhile is waited for. One that is not what was frozen ends
+    the request; what is older stays.
+    """
+    request = requests.claim_backward(tx, owner, PUBLISH_LEASE_SECONDS)
+    if request is None:
+        return 0
+    requests.move(tx, [(request.id, request.fence)], **_next_page(tx, scope, request))
+    return 1
+
+
+def _next_page(tx: Tx, scope: System, request: Row) -> dict[str, Any]:
+    """Take a page back; how the request for it goes on."""
+    manifest, last = manifests.find(tx, scope, request.manifest_id), plans.find(tx, request.plan_id)
+    page = _Page([], None)
+    try:
+        if manifest is not None and last is not None:
+            page = _take_back(tx, manifest, last)
+    except CallerError as error:
+        said = {"error_code": error.code, "error_message": error.message}
+        return {"state": REQUEST.next(REQUEST.initial, "give_up"), "next_attempt_at": None, **said}
+    if page.last is None:
+        return {"state": REQUEST.next(REQUEST.initial, "plan"), "next_attempt_at": None}
+    wait = seconds(PUBLISH_POLL_SECONDS) if page.is_held else 0
+    return {"plan_id": page.last.id, "next_attempt_at": tx.now + wait}
+
+
+class _Page(NamedTuple):
+    """Executions that take back, and the last plan looked at: None where none is older."""
+
+    made: list[str]
+    last: Row | None
+    is_held: bool = False
+
+
+def _take_back(tx: Tx, manifest: Row, last: Row | None) -> _Page:
+    """What stands of the next plans behind the last one that was looked at, up to a page's worth of steps."""
+    made: list[str] = []
+    steps = 0
+    found = plans.older(tx, manifest.workspace, manifest.id, last, REVERT_PLANS)
+    for plan in found:
+        if steps and steps + plan.steps > REVERT_STEPS:
+            return _Page(made, last)
         locked = _locked_plan(tx, plan.id)
         newest = executions.newest(tx, plan.id)
         if newest is not None and newest.open_key is not None:
-            raise CallerError(f"execution {newest.id} is {newest.state}", "lease_held")
-        if _standing(tx, locked):
+            return _Page(made, last, is_held=True)
+        if standing := _standing(tx, locked):
             made.append(_compensate(tx, locked))
-    if not made:
-        raise CallerError(f"manifest {manifest_id} has nothing in place", "already_ended")
-    _audit(tx, manifest.workspace, manifest_id, "revert", actor, manifest_id)
-    return made
+            steps += len(standing)
+        last = plan
+    return _Page(made, last if len(found) == REVERT_PLANS else None)
 
 
 def reconcile_execution(tx: Tx, scope: Scope, execution_id: str, actor: str) -> str:

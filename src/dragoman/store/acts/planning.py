@@ -28,7 +28,7 @@ from dragoman.model.publications import (
     Result,
 )
 from dragoman.model.scopes import System
-from dragoman.store.rows import executions, manifests, plans, requests, texts
+from dragoman.store.rows import executions, intents, manifests, plans, requests, texts
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 
@@ -37,7 +37,10 @@ _REQUESTS_AT_ONCE = 20
 
 
 def claim_requests(tx: Tx, owner: str, lease_seconds: float) -> PlanningWork | None:
-    """Take due requests of one manifest, as many as one plan holds; a bigger one is taken bit by bit."""
+    """Take due requests of one manifest, as many as one plan holds; a bigger one is taken bit by bit.
+
+    One for all that had settled is taken alone, a page at a time: what settled later is not meant.
+    """
     rows = requests.claim(tx, owner, lease_seconds, _REQUESTS_AT_ONCE)
     if not rows:
         return None
@@ -45,7 +48,7 @@ def claim_requests(tx: Tx, owner: str, lease_seconds: float) -> PlanningWork | N
     if manifest is None:
         requests.move(tx, [(row.id, row.fence) for row in rows], state=_ended("give_up"))
         return None
-    taken, intent_ids = _fitting(rows)
+    taken, intent_ids, behind = _next_page(tx, rows[0]) if rows[0].behind is not None else _fitting(rows)
     requests.move(tx, [(row.id, row.fence) for row in rows if row not in taken])
     return PlanningWork(
         workspace=manifest.workspace,
@@ -55,20 +58,28 @@ def claim_requests(tx: Tx, owner: str, lease_seconds: float) -> PlanningWork | N
         requests=tuple((row.id, row.fence) for row in taken),
         attempt=1 + max(row.attempt_count for row in taken),
         intent_ids=tuple(intent_ids),
+        behind=behind,
     )
 
 
-def _fitting(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+def _fitting(rows: Sequence[Row]) -> tuple[list[Row], list[str], None]:
     """The first requests whose intents fit into one plan, at least one of them, and those intents."""
     taken: list[Row] = []
     intent_ids: list[str] = []
     for row in rows:
         asked = [name for name in json.loads(row.intents) if name not in intent_ids]
-        if taken and len(intent_ids) + len(asked) > PLAN_INTENTS_MAX:
+        if row.behind is not None or (taken and len(intent_ids) + len(asked) > PLAN_INTENTS_MAX):
             break
         taken.append(row)
         intent_ids += asked
-    return taken, intent_ids
+    return taken, intent_ids, None
+
+
+def _next_page(tx: Tx, row: Row) -> tuple[list[Row], list[str], int | None]:
+    """A request for all, the next intents of it, and the last one's ordinal where there are more."""
+    found = intents.settled_behind(tx, row.manifest_id, row.behind, row.created_at, PLAN_INTENTS_MAX + 1)
+    page = found[:PLAN_INTENTS_MAX]
+    return [row], [intent.id for intent in page], page[-1].ordinal if len(found) > len(page) else None
 
 
 def publishable(tx: Tx, work: PlanningWork) -> list[Publishable]:
@@ -135,6 +146,8 @@ def write_plan(
     _ask_again(tx, work, [one for one in postponed if not one.for_good], work.attempt)
     _ask_again(tx, work, [one for one in postponed if one.for_good], RETRIES_PER_GENERATION)
     planned = list(work.requests)
+    if work.behind is not None:
+        requests.go_on(tx, *planned.pop(), work.behind)
     if rest := sorted(work.intent_ids)[PLAN_INTENTS_MAX:]:
         requests.narrow(tx, *planned[-1], rest)
         requests.move(tx, [planned.pop()], next_attempt_at=tx.now)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.identity import sha256
-from dragoman.kernel.limits import CANCEL_INTENTS, CONTROL_SECONDS, RETRY_FIRST_SECONDS, SHARD_INTENTS
+from dragoman.kernel.limits import CANCEL_INTENTS, CONTROL_SECONDS, RETRY_FIRST_SECONDS
 from dragoman.machines.tables import INTENT, MANIFEST, SUBMISSION
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
 from dragoman.model.scopes import Scope, Workspace
@@ -33,7 +33,6 @@ class Decision(NamedTuple):
 
     workspace: str
     manifest_id: str
-    total: int
     revision: int
     paused: bool
     canceled: bool
@@ -90,7 +89,7 @@ def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decis
     manifest = owned(tx, scope, manifest_id, actor)
     if manifest.phase == "ended" or manifest.canceled:
         return _decision(manifest) if manifest.canceled and manifest.control_due_at is not None else None
-    expanded = intents.last_ordinal(tx, manifest_id) + 1
+    expanded = shards.made(tx, manifest_id)
     manifests.decide(
         tx,
         manifest_id,
@@ -108,7 +107,7 @@ def cancel_manifest(tx: Tx, scope: Scope, manifest_id: str, actor: str) -> Decis
     requests.end_open(tx, manifest.workspace, manifest_id, "canceled")
     audit(tx, manifest, actor, "cancel")
     shards.end_manifest(tx, manifest_id)
-    return Decision(manifest.workspace, manifest_id, expanded, FINAL, bool(manifest.paused), canceled=True)
+    return Decision(manifest.workspace, manifest_id, FINAL, bool(manifest.paused), canceled=True)
 
 
 def due_decisions(tx: Tx, limit: int) -> list[Decision]:
@@ -125,7 +124,7 @@ def due_decisions(tx: Tx, limit: int) -> list[Decision]:
 
 def _decision(row: Row) -> Decision:
     paused, canceled = bool(row.paused), bool(row.canceled)
-    return Decision(row.workspace, row.id, row.total, row.control_revision, paused, canceled)
+    return Decision(row.workspace, row.id, row.control_revision, paused, canceled)
 
 
 def _tell_at(tx: Tx) -> int:
@@ -211,21 +210,29 @@ def cancel_shard(tx: Tx, manifest_id: str, shard: int) -> bool:
     return len(free) == CANCEL_INTENTS
 
 
-def shards_of(total: int) -> range:
-    """The shard numbers of so many intents."""
-    return range((total + SHARD_INTENTS - 1) // SHARD_INTENTS)
+def shards_of(tx: Tx, manifest_id: str) -> list[int]:
+    """The shards in which a canceled manifest may have open intents."""
+    return shards.of_manifest(tx, manifest_id)
 
 
 def request_publication(tx: Tx, scope: Scope, manifest_id: str, intent_ids: Sequence[str] | None) -> int:
-    """Ask for publication of settled intents: those named, or all; how many were asked for."""
+    """Ask for publication of settled intents: those named, or all; how many were asked for.
+
+    All of them are one request however many they are: planning goes through them page by page.
+    """
     manifest = manifests.find(tx, scope, manifest_id)
     if manifest is None:
         raise CallerError(f"no manifest {manifest_id}", "not_found")
     manifests.keep(tx, manifest_id)
-    where = [_INTENTS.c.manifest_id == manifest_id, _INTENTS.c.state.in_(["completed", "failed"])]
-    if intent_ids is not None:
-        where.append(_INTENTS.c.id.in_(list(intent_ids)))
-    ids = [row.id for row in tx.all(sa.select(_INTENTS.c.id).where(*where))]
+    if intent_ids is None:
+        sums = shards.totals(tx, manifest_id)
+        count = sums["completed"] + sums["failed"]
+        if count:
+            requests.write_for_all(tx, manifest)
+        return count
+    settled = (_INTENTS.c.state.in_(["completed", "failed"]), _INTENTS.c.id.in_(list(intent_ids)))
+    mine = sa.select(_INTENTS.c.id).where(_INTENTS.c.manifest_id == manifest_id, *settled)
+    ids = [row.id for row in tx.all(mine)]
     requests.write(tx, manifest, ids, asked=True)
     return len(ids)
 

@@ -404,6 +404,12 @@ def of_manifest(
     return tx.all(asked.order_by(_EXECUTIONS.c.id.desc()).limit(limit))
 
 
+def any_open(tx: Tx, workspace: str, manifest_id: str) -> Row | None:
+    """An execution of a manifest that has not ended."""
+    mine = (_EXECUTIONS.c.workspace == workspace, _EXECUTIONS.c.manifest_id == manifest_id)
+    return tx.first(sa.select(_EXECUTIONS).where(*mine, _EXECUTIONS.c.open_key.is_not(None)).limit(1))
+
+
 def newer_open(tx: Tx, manifest_id: str, plan_id: str) -> bool:
     """Whether an execution of a later plan of the manifest has not ended.
 

@@ -38,10 +38,14 @@ def find(tx: Tx, plan_id: str, lock: bool = False) -> Row | None:
     return tx.first(asked.with_for_update() if lock else asked)
 
 
-def of_manifest(tx: Tx, workspace: str, manifest_id: str) -> list[Row]:
-    """All plans of a manifest, newest first."""
-    mine = (_PLANS.c.workspace == workspace, _PLANS.c.manifest_id == manifest_id)
-    return tx.all(sa.select(_PLANS).where(*mine).order_by(_PLANS.c.created_at.desc(), _PLANS.c.id.desc()))
+def older(tx: Tx, workspace: str, manifest_id: str, than: Row | None, limit: int) -> list[Row]:
+    """The next plans of a manifest, newest first, from the top or behind one of them."""
+    where = [_PLANS.c.workspace == workspace, _PLANS.c.manifest_id == manifest_id]
+    if than is not None:
+        same_time = sa.and_(_PLANS.c.created_at == than.created_at, _PLANS.c.id < than.id)
+        where.append(sa.or_(_PLANS.c.created_at < than.created_at, same_time))
+    newest_first = (_PLANS.c.created_at.desc(), _PLANS.c.id.desc())
+    return tx.all(sa.select(_PLANS).where(*where).order_by(*newest_first).limit(limit))
 
 
 def steps(tx: Tx, plan_id: str) -> list[tuple[int, PlannedStep]]:

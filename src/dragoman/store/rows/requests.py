@@ -1,6 +1,7 @@
 """Rows of `publication_requests`: these intents are settled, put them in place.
 
-Planning takes them by manifest.
+Planning takes them by manifest. A request for all names none: it goes through the manifest, a plan at a time;
+so does one that is *backward*, by which what stands is taken back, from the newest plan to the oldest.
 """
 
 from __future__ import annotations
@@ -42,14 +43,39 @@ def write(tx: Tx, manifest: Row, intent_ids: Sequence[str], asked: bool = False)
     return True
 
 
+def write_for_all(tx: Tx, manifest: Row) -> None:
+    """One request for all that has settled by now."""
+    _insert(tx, manifest.workspace, manifest.id, (), state=REQUEST.initial, next_attempt_at=tx.now, behind=-1)
+
+
+def write_backward(tx: Tx, manifest: Row, plan_id: str) -> None:
+    """One request to take back what stands of the plans that are older than this one."""
+    asked = {"direction": "backward", "plan_id": plan_id, "next_attempt_at": tx.now}
+    _insert(tx, manifest.workspace, manifest.id, (), state=REQUEST.initial, **asked)
+
+
+def claim_backward(tx: Tx, owner: str, lease_seconds: float) -> Row | None:
+    """Lease the request to take back that has been due longest."""
+    rows = _lease(tx, _due(tx, "backward"), owner, lease_seconds, 1)
+    return rows[0] if rows else None
+
+
 def claim(tx: Tx, owner: str, lease_seconds: float, limit: int) -> list[Row]:
     """Lease the request that has been due longest, and what else of its manifest is due."""
-    due = sa.and_(_REQUESTS.c.state == REQUEST.initial, _REQUESTS.c.next_attempt_at <= tx.now)
+    due = _due(tx, "forward")
     first = _lease(tx, due, owner, lease_seconds, 1)
     if not first:
         return []
     beside = sa.and_(due, _REQUESTS.c.manifest_id == first[0].manifest_id)
     return first + _lease(tx, beside, owner, lease_seconds, limit - 1)
+
+
+def _due(tx: Tx, direction: str) -> sa.ColumnElement[bool]:
+    return sa.and_(
+        _REQUESTS.c.state == REQUEST.initial,
+        _REQUESTS.c.next_attempt_at <= tx.now,
+        _REQUESTS.c.direction == direction,
+    )
 
 
 def _lease(tx: Tx, ready: sa.ColumnElement[bool], owner: str, lease_seconds: float, limit: int) -> list[Row]:
@@ -97,11 +123,28 @@ def narrow(tx: Tx, request_id: str, fence: int, intent_ids: Sequence[str]) -> No
     )
 
 
-def end_open(tx: Tx, workspace: str, manifest_id: str, code: str) -> int:
+def go_on(tx: Tx, request_id: str, fence: int, behind: int) -> None:
+    """Let a held request for all go on behind this ordinal, at once."""
+    leases.release(
+        tx,
+        _REQUESTS,
+        request_id,
+        fence,
+        {"behind": behind, "next_attempt_at": tx.now, "updated_at": tx.now},
+    )
+
+
+def end_open(
+    tx: Tx, workspace: str, manifest_id: str, code: str, directions: Sequence[str] = ("forward",)
+) -> int:
     """End what of a manifest waits to be planned, whoever holds it; how many."""
     return tx.touched(
         sa.update(_REQUESTS)
-        .where(_of(workspace, manifest_id), _REQUESTS.c.state == REQUEST.initial)
+        .where(
+            _of(workspace, manifest_id),
+            _REQUESTS.c.state == REQUEST.initial,
+            _REQUESTS.c.direction.in_(list(directions)),
+        )
         .values(
             state=REQUEST.next(REQUEST.initial, "give_up"),
             fence=_REQUESTS.c.fence + 1,

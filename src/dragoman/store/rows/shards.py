@@ -126,6 +126,17 @@ def totals(tx: Tx, manifest_id: str) -> dict[str, int]:
     return {name: int(getattr(row, name)) for name in _TOTALLED}
 
 
+def made(tx: Tx, manifest_id: str) -> int:
+    """How many intents a manifest has, by the sums over its shards."""
+    return totals(tx, manifest_id)["intents"]
+
+
+def of_manifest(tx: Tx, manifest_id: str) -> list[int]:
+    """The numbers of a manifest's shards, upwards."""
+    mine = sa.select(_SHARDS.c.shard).where(_SHARDS.c.manifest_id == manifest_id)
+    return [row.shard for row in tx.all(mine.order_by(_SHARDS.c.shard))]
+
+
 def totals_and_due(tx: Tx, manifest_id: str) -> dict[str, Any]:
     """`totals`, the earliest of each due time (None without any), and how many leases have run out."""
     (row,) = tx.all(_TOTALS_AND_DUE, {"manifest": manifest_id, "now": tx.now})

@@ -222,7 +222,9 @@ class Decided(_Answer):
 
 
 class Reverted(_Answer):
-    """The executions that undo what was published, newest plan first."""
+    """The first executions that undo what was published, newest plan first; where there is more to undo,
+    others follow by themselves.
+    """
 
     manifest_id: Uuid
     executions: list[Uuid]

@@ -224,6 +224,8 @@ def _publication_requests() -> None:
         sa.Column("workspace", Word(64), nullable=False),
         sa.Column("manifest_id", Id, nullable=False),
         sa.Column("intents", LongText, nullable=False),
+        sa.Column("behind", Count),
+        sa.Column("direction", Word(16), nullable=False, server_default="forward"),
         sa.Column("state", Word(32), nullable=False),
         sa.Column("attempt_count", Count, nullable=False, server_default="0"),
         sa.Column("next_attempt_at", Instant),
