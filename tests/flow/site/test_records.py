@@ -15,9 +15,17 @@ from dragoman.store.schema import effects
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 from tests.doubles.engines import event
-from tests.flow.site.rows import fail_pending, intents_of, make_inquiries_due, make_listings_due, manifest_row
-from tests.flow.site.scoped import admit, site_of
+from tests.flow.site.rows import (
+    fail_pending,
+    intents_of,
+    make_inquiries_due,
+    make_listings_due,
+    manifest_row,
+    states_of,
+)
+from tests.flow.site.scoped import admit, enumerate_all, site_of
 from tests.flow.site.stage import Stage, catalogue, stage
+from tests.simulation.bounds import bounded
 
 SECRET_TEXT = "Nobody writes this text into a history"
 MOVE = ("action", "before", "after", "generation", "attempt", "generation_attempt", "code")
@@ -207,6 +215,78 @@ def test_intents_that_are_gone_are_made_again_from_the_stored_request(database_u
             assert await site.enumeration.restore_step() == 0
             replayed = await site.admit([(name, "de") for name in documents])
             assert (replayed.manifest_id, replayed.how) == (manifest, "replayed")
+
+    asyncio.run(play())
+
+
+def test_what_a_scope_has_lost_is_met_again_and_a_pair_without_a_document_is_counted_no_more(
+    database_url: str,
+) -> None:
+    """[M-148] one shard is wholly gone; counts stay true, and a cancel reaches the last shard."""
+
+    async def play() -> None:
+        async with stage(database_url, site_of(6, 2)) as site:
+            with bounded({"SHARD_INTENTS": 4, "FIELD_SUM_INTENTS": 2, "EXPAND_PER_TRANSACTION": 3}):
+                manifest = (
+                    await admit(site, collections=["posts", "pages"], globals=["site.json"])
+                ).manifest_id
+                await enumerate_all(site)
+                before = await site.database.read(pairs_of, manifest)
+                assert len(before) == 18
+                await site.database.run(lose_intents, [1, 4, 5, 6, 7, 17])
+                gone = before[1][2]
+                del site.source.documents[gone]
+                for _ in range(6):
+                    await site.preparing.step()
+                assert await site.enumeration.restore_step() == 1
+                status = await site.views.status("default", manifest)
+                assert (status["total_known"], status["completed_at"]) == (False, None)
+                await enumerate_all(site)
+                after = await site.database.read(pairs_of, manifest)
+                assert sorted(pair[2:] for pair in after) == sorted(
+                    pair[2:] for pair in before if pair[1:] != before[1][1:]
+                )
+                assert {pair[0] for pair in before} & {pair[0] for pair in after} == {
+                    pair[0] for pair in before if pair[1] not in (1, 4, 5, 6, 7, 17)
+                }
+                assert await site.enumeration.restore_step() == 0
+                assert sum((await site.counts(manifest)).values()) == 17
+                assert (await site.steering.cancel("default", manifest, "mia")).changed
+            assert set(await site.counts(manifest)) <= {"skipped", "failed"}
+            status = await site.views.status("default", manifest)
+            assert (status["status"], status["counts"]["total"]) == ("canceled", 17)
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("by", ["pairs", "scope"])
+def test_a_canary_that_lost_intents_keeps_its_sample_and_starts_no_more(database_url: str, by: str) -> None:
+    """[M-148] of stored pairs the sample is whole again; what a walk meets anew waits for the promotion."""
+
+    async def play() -> None:
+        documents = site_of(8, 0)
+        async with stage(database_url, documents) as site:
+            if by == "pairs":
+                asked = [(name, "de") for name in documents if name.startswith("posts/")]
+                admitted = await site.admit(asked, canary_limit=3)
+            else:
+                admitted = await admit(site, canary=3, collections=["posts"], locales=["de"])
+            manifest = admitted.manifest_id
+            await enumerate_all(site)
+            states = await site.database.read(states_of, manifest)
+            ordinals = {pair[2:]: pair[1] for pair in await site.database.read(pairs_of, manifest)}
+            kept = [ordinals[pair] for pair, (state, _) in states.items() if state == "pending"]
+            left = [ordinals[pair] for pair, (state, _) in states.items() if state == "skipped"]
+            assert (len(kept), len(left)) == (3, 5)
+            await site.database.run(lose_intents, [kept[0], left[0]])
+            await site.preparing.step()
+            assert await site.enumeration.restore_step() == 1
+            await site.step_all()
+            started = 3 if by == "pairs" else 2
+            assert await site.counts(manifest) == {"queued": started, "skipped": 8 - started}
+            assert await site.enumeration.restore_step() == 0
+            promoted = await site.promotion.promote("default", manifest, "mia")
+            assert promoted.total == 8 - started
 
     asyncio.run(play())
 

@@ -140,18 +140,23 @@ def restore_missing_pairs(tx: Tx, manifest_id: str, fence: int, start: int, limi
     there = intents.ordinals(tx, manifest_id, [ordinal for ordinal, _, _ in pairs])
     intents.insert_pairs(tx, manifest, [pair for pair in pairs if pair[0] not in there])
     shards.recount(tx, manifest_id, [shard])
-    place = Place(again=True, item=start + len(pairs))
-    if place.item < manifest.total:
-        manifests.change(tx, manifest_id, cursor=place.text)
-    else:
+    sample, through = Place.parse(manifest.cursor).sample, start + len(pairs)
+    ended, canary = through >= manifest.total, bool(manifest.canary_limit)
+    if ended and not canary:
         _open(tx, manifest, fence, Place())
-    return Expansion(place.item, manifest.total)
+        return Expansion(through, manifest.total)
+    place = Place("canary", sample=sample) if ended else Place(again=True, item=through, sample=sample)
+    manifests.change(tx, manifest_id, cursor=place.text)
+    return Expansion(through, manifest.total, ended)
 
 
 def reopen_incomplete(tx: Tx, limit: int) -> int:
-    """Have the stored pairs of manifests gone through once more that have fewer intents; how many manifests.
+    """Have manifests gone through once more that have fewer intents than they had; how many manifests.
 
     Nothing of ours removes an intent of an open manifest: this mends what a person or a restored copy did.
+    Stored pairs are made again where they were. A scope is walked again, and what it meets anew comes behind
+    all others: a pair that its source has not any more is gone, and the total says so. A canary keeps its
+    sample; what was in it and is made again under another ordinal is left out.
     """
     sums = tables.shards
     made = sa.select(sa.func.coalesce(sa.func.sum(sums.c.intents), 0)).where(
@@ -159,18 +164,26 @@ def reopen_incomplete(tx: Tx, limit: int) -> int:
     )
     fewer = (
         _MANIFESTS.c.phase == "open",
-        _MANIFESTS.c.scope.is_(None),
         _MANIFESTS.c.promotes.is_(None),
-        _MANIFESTS.c.canary_limit == 0,
         sa.not_(is_set(_MANIFESTS.c.canceled)),
         made.scalar_subquery() < _MANIFESTS.c.total,
     )
-    found = [row.id for row in tx.all(sa.select(_MANIFESTS.c.id).where(*fewer).limit(limit))]
-    for manifest_id in found:
-        again = sa.update(_MANIFESTS).where(_MANIFESTS.c.id == manifest_id, _MANIFESTS.c.phase == "open")
-        from_the_first = {"cursor": Place(again=True).text, "next_attempt_at": tx.now, "updated_at": tx.now}
-        tx.touched(again.values(phase="enumerating", **from_the_first))
+    seen = sa.select(_MANIFESTS.c.id, _MANIFESTS.c.scope, _MANIFESTS.c.cursor)
+    found = tx.all(seen.where(*fewer).limit(limit))
+    for row in found:
+        again = sa.update(_MANIFESTS).where(_MANIFESTS.c.id == row.id, _MANIFESTS.c.phase == "open")
+        due = {"phase": "enumerating", "next_attempt_at": tx.now, "updated_at": tx.now}
+        tx.touched(again.values({**due, **_from_the_first(row)}))
     return len(found)
+
+
+def _from_the_first(manifest: Row) -> dict[str, Any]:
+    """Where an enumeration that has ended begins once more."""
+    sample = Place.parse(manifest.cursor).sample
+    if not manifest.scope:
+        return {"cursor": Place(again=True, sample=sample).text}
+    unknown = {"total_known": False, "gaps": None, "ignored_without_id": 0, "attempt_count": 0}
+    return {"cursor": Place(sample=sample).text, **unknown}
 
 
 def record_walk(
@@ -192,17 +205,17 @@ def record_walk(
         tx, manifest, [(start + index, pair.document, pair.locale) for index, pair in enumerate(fresh)]
     )
     _refuse_met(tx, manifest_id, [pair for pair in fresh if pair.code])
+    shards.recount(tx, manifest_id, touched)
     manifests.change(
         tx,
         manifest_id,
         cursor=place.text,
-        total=start + len(fresh),
+        total=shards.made(tx, manifest_id),
         attempt_count=0,
         error_code=None,
         error_message=None,
         ignored_without_id=manifest.ignored_without_id + nameless,
     )
-    shards.recount(tx, manifest_id, touched)
     if place.phase == "done":
         _open(tx, manifest, fence, place)
     return Recorded(len(fresh))
@@ -275,7 +288,7 @@ def _hold(tx: Tx, manifest_id: str, fence: int, touched: Sequence[int]) -> Row:
 
 def _open(tx: Tx, manifest: Row, fence: int, place: Place) -> None:
     """End the enumeration: the total is what rows say, the lease goes, and no intents at all is an end."""
-    known = {} if manifest.total_known else {"total": intents.last_ordinal(tx, manifest.id) + 1}
+    known = {} if manifest.total_known else {"total": shards.made(tx, manifest.id)}
     values = {
         "phase": "open",
         "next_attempt_at": None,

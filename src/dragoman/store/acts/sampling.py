@@ -66,7 +66,7 @@ def settle_sample(tx: Tx, manifest_id: str, fence: int, limit: int) -> bool:
             "phase": "open",
             "next_attempt_at": None,
             "updated_at": tx.now,
-            "total": intents.last_ordinal(tx, manifest_id) + 1,
+            "total": shards.made(tx, manifest_id),
             "total_known": True,
             "cursor": replace(place, phase="done", item=0).text,
         }
