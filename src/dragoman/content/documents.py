@@ -78,7 +78,8 @@ def render(
     _refuse_unfit(format, source, translations)
     _refuse_empty(base or source, source, translations)
     writing = format.write(stand, source, translations, locale)
-    before = format.read(stand.text, "target", locale)
+    is_read = (stand.role, stand.locale) == ("target", locale)
+    before = stand if is_read else format.read(stand.text, "target", locale)
     if before.blocks and not writing.text.strip():
         raise DragomanError("nothing would be left of the file's content", "would_empty")
     if base is not None and base.text.strip() and not writing.text.strip():
