@@ -39,6 +39,7 @@ STATES: dict[str, tuple[str, Machine]] = {
     "executions": ("state", machines.EXECUTION),
     "publication_steps": ("state", machines.STEP),
     "publication_commands": ("state", machines.COMMAND),
+    "runs": ("state", machines.RUN),
 }
 """Tables whose rows stand in a state of a machine, and the column that says in which."""
 
@@ -63,11 +64,12 @@ _PARTS_OF_A_JOB = ("calls", "job_fields")
 
 
 class Sight(NamedTuple):
-    """One move of a state, rise of a fence, change of a lease under the same fence, or call that was begun
-    (`kind` says which).
+    """One move of a state, rise of a fence, change of a lease under the same fence, call that was begun, row
+    that is gone, or manifest that was proved to be over (`kind` says which).
 
     They come in the order in which they were made. `owner` is the holder of the row, or of a part's job. Of a
-    call, `under` is the client job, `after` whom it goes to, and `fence` when it was begun.
+    call, `under` is the client job, `after` whom it goes to, and `fence` when it was begun. Of a row that is
+    gone, `before` is its state, and `fence` when it had ended.
     """
 
     kind: str
@@ -147,8 +149,19 @@ def _template() -> sqlite3.Connection:
     return made
 
 
+_ENDED_AT = {"manifests": "OLD.completed_at", "jobs": "OLD.ended_at", "receipts": "OLD.received_at"}
+_KEPT_APART = ("effects", "attempts")
+"""Tables of which nothing ever goes."""
+
+
 def _triggers() -> Iterator[str]:
-    yield _BEGUN
+    yield from (_BEGUN, _PROVED, _PURGED)
+    for name, (column, _) in STATES.items():
+        key = _key(metadata.tables[name]).replace("NEW.", "OLD.")
+        yield f"""
+            CREATE TRIGGER watch_{name}_gone AFTER DELETE ON {name}
+            BEGIN INSERT INTO watched VALUES ('gone', '{name}', {key}, '{name in _KEPT_APART:d}',
+            OLD.{column}, NULL, {_ENDED_AT.get(name, "NULL")}, NULL, NULL, NULL); END"""
     for name, (column, _) in STATES.items():
         table = metadata.tables[name]
         under = _UNDER.get(name, "''")
@@ -184,6 +197,18 @@ _BEGUN = """
     WHEN (SELECT family FROM effects WHERE id = NEW.effect_id) = 'completion'
     BEGIN INSERT INTO watched VALUES ('begun', 'attempts', NEW.id, NEW.correlation_id,
     NULL, NEW.provider, NEW.started_at, NEW.worker, NULL, NULL); END
+"""
+_PROVED = """
+    CREATE TRIGGER watch_manifests_proved AFTER UPDATE OF reconciled_at ON manifests
+    WHEN OLD.reconciled_at IS NULL AND NEW.reconciled_at IS NOT NULL
+    BEGIN INSERT INTO watched VALUES ('proved', 'manifests', NEW.id, '',
+    NEW.phase, NULL, NEW.completed_at, NULL, NULL, NULL); END
+"""
+_PURGED = """
+    CREATE TRIGGER watch_jobs_purged AFTER UPDATE OF purged_at ON jobs
+    WHEN OLD.purged_at IS NULL AND NEW.purged_at IS NOT NULL
+    BEGIN INSERT INTO watched VALUES ('purged', 'jobs', NEW.id, '',
+    NEW.state, NULL, NEW.ended_at, NULL, NULL, NULL); END
 """
 
 

@@ -41,15 +41,19 @@ def play(setting: Setting, documents: Mapping[str, bytes] | None = None) -> Outc
 
 
 @functools.cache
-def calm(shelf: Shelf = "usual", is_edited: bool = False) -> Outcome:
+def calm(shelf: Shelf = "usual", is_edited: bool = False, by_run: bool = False) -> Outcome:
     """What comes out where nothing goes wrong, of the documents as they are, or as somebody edits them."""
     documents = SHELVES[shelf]
-    return play(replace(CALM, shelf=shelf), edited(documents) if is_edited else documents)
+    return play(
+        replace(CALM, shelf=shelf, people=("run",) if by_run else ()),
+        edited(documents) if is_edited else documents,
+    )
 
 
 def judged(setting: Setting) -> Outcome:
     """A world, and everything that is wrong with it."""
-    return compared(play(setting), calm(setting.shelf, "edit" in setting.people))
+    people = setting.people
+    return compared(play(setting), calm(setting.shelf, "edit" in people, "run" in people))
 
 
 def exhaustive() -> Iterator[Setting]:
@@ -139,6 +143,7 @@ def hunted(settings: Iterable[Setting], goes_on: Callable[[], bool] = lambda: Tr
 def caught(mutant: str) -> tuple[int, Outcome] | None:
     """In which world, and how, a planted mutant is caught; None where none catches it."""
     calm()
+    calm(by_run=True)
     for count, setting in enumerate(worlds_for(mutant), start=1):
         with MUTANTS[mutant].plant():
             outcome = judged(setting)

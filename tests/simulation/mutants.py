@@ -33,7 +33,9 @@ from dragoman.store.acts import calling, settling
 from dragoman.store.rows import approvals, budgets, effects, entries, executions, intents, jobs, shards
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
+from tests.simulation import mutants_of_care as of_care
 from tests.simulation import mutants_of_money as of_money
+from tests.simulation.faults import one
 from tests.simulation.settings import BATCHES, CALM, CANARY, ONE_FILE, SCOPE, Setting, of_seed
 
 _SHARDS = tables.shards
@@ -285,6 +287,9 @@ def counted_before_its_step_moved() -> AbstractContextManager[object]:
 
 
 _SHUFFLED = replace(CALM, seed=1, is_shuffled=True)
+_REDRIVEN = replace(_SHUFFLED, people=("redrive",), askable=True)
+_RETAINED = replace(CALM, people=("retain", "redrive"))
+_RUN = replace(CALM, people=("run",))
 
 ALL: Mapping[str, Mutant] = {
     "a cursor before its pairs": Mutant(
@@ -338,6 +343,24 @@ ALL: Mapping[str, Mutant] = {
         persons_called_ours, world=replace(ONE_FILE, people=("correct",))
     ),
     "an execution beside its slot": Mutant(ended_beside_its_slot),
+    "a redrive beside a send": Mutant(
+        of_care.redriven_beside_a_send,
+        world=replace(CALM, seed=6, processes=2, people=("redrive",), plan=one("call", 8, "late")),
+    ),
+    "a receiver that stays given up": Mutant(of_care.endpoint_left_closed, world=_REDRIVEN),
+    "a redriven job without its fields": Mutant(
+        of_care.job_redriven_without_its_fields,
+        world=replace(CALM, people=("redrive",), plan=one("point", 87, "kill")),
+    ),
+    "texts gone before their event": Mutant(of_care.texts_gone_before_their_event, world=_RETAINED),
+    "failures removed": Mutant(
+        of_care.failures_removed, world=replace(_RETAINED, weather={"broken": 0.9}, people=("retain",))
+    ),
+    "a manifest removed at once": Mutant(of_care.removed_at_once, world=_RETAINED),
+    "jobs removed before their time": Mutant(of_care.removed_before_their_time, world=_RETAINED),
+    "a pass admitted anew": Mutant(of_care.passes_admitted_anew, world=_RUN.struck(one("point", 61, "kill"))),
+    "a pass counted while it is at work": Mutant(of_care.passes_counted_while_at_work, world=_RUN),
+    "a run beside another": Mutant(of_care.runs_that_join_nobody, world=_RUN),
     "a person's text taken back": Mutant(
         taken_back_with_theirs, world=replace(ONE_FILE, people=("apart", "word", "revert"))
     ),

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import ParamSpec, Protocol, TypeVar
 
+from dragoman.families.outbound import Exchange, judge
 from dragoman.model.contracts import EngineClient, Family
 from dragoman.model.effects import Answer, Idempotency, Outgoing
 from tests.simulation.faults import CALL, Kind
@@ -25,6 +26,8 @@ has given it up."""
 
 class Rules(Protocol):
     """What a world says about calls to the outside."""
+
+    receiver_says: int
 
     def leave(self, label: str) -> None:
         """Somebody asks the outside; a problem where a transaction is open."""
@@ -62,9 +65,9 @@ class Door:
         if fault == "late":
             return await self._give_up(outgoing, deadline_seconds, label)
         if fault == "twice":
-            await self._family.deliver(outgoing, deadline_seconds)
+            await self._carry(outgoing, deadline_seconds)
             self._rules.tell(self._process, f"{label} was carried twice")
-        answer = await self._family.deliver(outgoing, deadline_seconds)
+        answer = await self._carry(outgoing, deadline_seconds)
         self._rules.tell(self._process, f"{label}: {answer.outcome} {answer.code}".rstrip())
         await self._process.point(f"after {label}")
         if fault == "answer lost":
@@ -89,6 +92,12 @@ class Door:
             return ("answer lost",)
         return CALL if self.name in _SAFE_TO_REPEAT else ("answer lost", "late")
 
+    async def _carry(self, outgoing: Outgoing, deadline_seconds: float) -> Answer:
+        """To the family, or to a receiver that is ill."""
+        if self.name == "webhook" and self._rules.receiver_says:
+            return judge(Exchange(connected=True, status=self._rules.receiver_says))
+        return await self._family.deliver(outgoing, deadline_seconds)
+
     async def _give_up(self, outgoing: Outgoing, deadline_seconds: float, label: str) -> Answer:
         """The sender waits in vain; what it sent arrives afterwards."""
         self._rules.tell(self._process, f"{label} is held up on its way")
@@ -102,7 +111,7 @@ class Door:
     async def _arrive(self, outgoing: Outgoing, deadline_seconds: float, label: str) -> Answer:
         await asyncio.sleep(deadline_seconds * 1.5)
         self._rules.tell(self._process, f"{label} arrives after all")
-        return await self._family.deliver(outgoing, deadline_seconds)
+        return await self._carry(outgoing, deadline_seconds)
 
 
 def _lost() -> Answer:

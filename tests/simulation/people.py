@@ -7,60 +7,26 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from dragoman.flow.site.admission import Caller
 from dragoman.flow.site.steering import Steered
 from dragoman.kernel.identity import key_hash
 from dragoman.model.scopes import Workspace
 from dragoman.model.walks import Walk
 from dragoman.store.acts import compensating, steering
 from dragoman.wiring.services import Services
-from tests.simulation.ground import Database
-from tests.simulation.settings import Setting
+from tests.simulation.operators import Operators
+from tests.simulation.scene import CALLER, Scene
 from tests.simulation.shelves import LOCALES, SHARED, SHELVES, edited
-from tests.simulation.vendors import Vendor
 from tests.simulation.verdict import targets_of
 
-CALLER = Caller("default", "mia")
 THEIRS = "Theirs, and to stay"
 """What somebody writes into a target by hand."""
 TAKEN, SPOKEN_FOR = LOCALES
 """The locale that is taken back alone, and the one in which somebody writes into shared files by hand."""
 _SPARE_TOKENS = 3_000
 _SAMPLE = 2
-Ask = Callable[[Services], Coroutine[Any, Any, Any]]
-
-
-class Scene(Protocol):
-    """What people have to do with."""
-
-    setting: Setting
-    database: Database
-    folder: Path
-
-    @property
-    def vendors(self) -> Mapping[str, Vendor]:
-        """Everybody who translates here, by name."""
-        ...
-
-    async def as_client(self, ask: Ask, *forgiven: str) -> Any:
-        """Ask a process that lives, again when it dies; errors with a forgiven code count as an answer."""
-        ...
-
-    async def settled(self) -> None:
-        """Wait until nothing is open."""
-        ...
-
-    def problem(self, text: str) -> None:
-        """Write down what must not be."""
-        ...
-
-    def note(self, text: str) -> None:
-        """Tell what somebody did."""
-        ...
 
 
 class People:
@@ -72,6 +38,7 @@ class People:
         self._manifests: dict[str, str] = {}
         self.wrote = dict(targets_of(scene.folder))
         """What people wrote at targets, before the world began or in it; shared ones as they began."""
+        self._operators = Operators(scene, dice, self._ask)
         if "allow" in scene.setting.people:
             scene.database.set_quota(CALLER.workspace, _SPARE_TOKENS)
         if "owner" in scene.setting.people:
@@ -83,12 +50,13 @@ class People:
         await self._begin()
         meanwhile = {"cancel": self._cancel, "pause": self._pause, "spare": self._spare, "word": self._say,
                      "rival": self._rival, "meddle": self._meddle, "edit": self._edit,
-                     "rest": self._rest, "allow": self._allow}  # fmt: skip
+                     "rest": self._rest, "allow": self._allow, "redrive": self._operators.look}  # fmt: skip
         await asyncio.gather(*(act() for deed, act in meanwhile.items() if deed in deeds))
         await self._scene.settled()
         if self._scene.setting.asks == "canary":
             await self._promote()
         afterwards = {
+            "redrive": self._operators.redrive,
             "retry": self._retry,
             "part": self._take_part_back,
             "again": self._again,
@@ -96,6 +64,8 @@ class People:
             "edit": self._catch_up,
             "revert": self._revert,
             "reprint": self._reprint,
+            "run": self._operators.find_nothing,
+            "retain": self._operators.retain,
         }
         for deed, act in afterwards.items():
             if deed in deeds:
@@ -113,7 +83,10 @@ class People:
             )
 
     async def _begin(self) -> None:
-        """The first request; by pairs or by a scope, it is for the same."""
+        """The first request; by pairs, by a scope or by a run, it is for the same."""
+        if "run" in self._scene.setting.people:
+            await asyncio.gather(self._operators.run(), self._operators.run())
+            return
         if "apart" in self._scene.setting.people:
             await asyncio.gather(*(self._ask(f"r-1 {locale}", locales=(locale,)) for locale in LOCALES))
             return
@@ -306,7 +279,10 @@ class People:
 
     async def _catch_up(self) -> None:
         """Asked for again, what was edited is translated as it now is."""
-        await self._ask("r-4", "changed")
+        if "run" in self._scene.setting.people:
+            await self._operators.run()
+        else:
+            await self._ask("r-4", "changed")
 
     async def _retry(self) -> None:
         """In fair weather, whatever failed is asked for once more."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dragoman.families.completion import Completion
 from dragoman.wiring.settings import Settings, SubmissionSettings
-from tests.simulation.people import CALLER
+from tests.simulation.scene import CALLER
 from tests.simulation.settings import Setting
 from tests.simulation.vendors import Vendor, heirs
 

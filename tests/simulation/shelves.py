@@ -86,6 +86,12 @@ def edited(documents: Mapping[str, bytes]) -> Mapping[str, bytes]:
     return {name: data.replace(*EDITS.get(name, (b"", b""))) for name, data in documents.items()}
 
 
+def target_of(document: str, locale: str, by_run: bool) -> str:
+    """Where a document's translation goes; a run of convergence puts it beside its source."""
+    stem, _, ending = document.rpartition(".")
+    return f"{stem}.{locale}.{ending}" if by_run else f"{locale}/{document}"
+
+
 class Shared(NamedTuple):
     """How a kind of shared document is read and written by hand."""
 

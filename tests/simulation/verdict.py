@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,10 +16,17 @@ from dragoman.providers.rehearsal import Call
 from dragoman.wiring.catalogue import formats
 from tests.simulation.ground import Database
 from tests.simulation.settings import Setting
-from tests.simulation.shelves import LOCALES, SHARED, SHELVES, SOURCES_ALONE
+from tests.simulation.shelves import LOCALES, SHARED, SHELVES, SOURCES_ALONE, target_of
 
 _GIVEN_UP = ATTEMPT.groups["UNKNOWN"] | {"ACCEPTED_LATE"}
 """Outcomes after which the same may be bought again, if that is written down."""
+
+_QUARANTINED = """
+    SELECT a.id FROM attempts a JOIN calls c ON c.effect_id = a.effect_id WHERE EXISTS
+    (SELECT 1 FROM history h WHERE h.subject = c.job_id AND h.action = 'redrive_job') OR EXISTS
+    (SELECT 1 FROM job_fields f WHERE f.job_id = c.job_id AND f.code = 'gave_up')
+"""
+"""Attempts of jobs that lost their workers: nobody asks about what a job has open that goes to quarantine."""
 
 
 class Attempt(NamedTuple):
@@ -39,7 +46,8 @@ def states_of(database: Database) -> Mapping[str, Sequence[str]]:
     found: dict[str, list[str]] = {}
     for pair, state in database.all(
         "SELECT i.document || ' ' || i.locale, i.state FROM intents i"
-        " JOIN manifests m ON m.id = i.manifest_id ORDER BY m.request_id, i.ordinal"
+        " JOIN manifests m ON m.id = i.manifest_id"
+        " ORDER BY CASE WHEN m.request_id LIKE 'run:%' THEN m.created_at END, m.request_id, i.ordinal"
     ):
         found.setdefault(pair, []).append(state)
     return found
@@ -84,6 +92,7 @@ def problems(database: Database, setting: Setting, outside: Outside, folder: Pat
     yield from _accounts(database, outside)
     yield from _findings(database, setting, outside)
     yield from _first_questions(database, outside)
+    yield from _runs(database, setting)
     for name, data in targets_of(folder).items():
         if name.endswith(".dragoman"):
             yield f"a half-written file is left behind: {name}"
@@ -91,11 +100,22 @@ def problems(database: Database, setting: Setting, outside: Outside, folder: Pat
             yield from _second_opinion(setting, name, data)
 
 
+def _runs(database: Database, setting: Setting) -> Iterator[str]:
+    """A run comes to its end, and each of its passes is one manifest, which is no other's."""
+    passes: list[str] = []
+    for run, state, told in database.all("SELECT id, state, passes FROM runs"):
+        passes += [one["manifest_id"] for one in json.loads(told)]
+        if state != "complete" and not (state == "stalled" and setting.may_fail):
+            yield f"run {run} is {state}"
+    admitted = database.all("SELECT id FROM manifests WHERE request_id LIKE 'run:%'")
+    if sorted(passes) != sorted(manifest for (manifest,) in admitted):
+        yield f"the passes of all runs are {passes}, and {admitted} were admitted for them"
+
+
 def _second_opinion(setting: Setting, target: str, data: bytes) -> Iterator[str]:
     """What the second parser of a target's format says of it, in each locale that it may hold."""
-    name = target.rpartition("/")[2]
-    for locale in LOCALES:
-        if name in SHARED or target == f"{locale}/{name}":
+    for name, locale in product(SHELVES[setting.shelf], LOCALES):
+        if target in (name if name in SHARED else "", target_of(name, locale, "run" in setting.people)):
             form = choose_format(formats(), name, SHELVES[setting.shelf][name])
             document = open_document(form, target, data, "target", locale)
             if complaint := form.second_opinion(document, document):
@@ -138,6 +158,8 @@ def _events(database: Database) -> Iterator[str]:
         " GROUP BY 1 HAVING count(r.id) != 1"
     ):
         yield f"event {event} has {receipts} receipts"
+    for (endpoint,) in database.all("SELECT endpoint FROM gone_endpoints"):
+        yield f"{endpoint} stays given up, and every event has arrived"
 
 
 def _publication(database: Database, setting: Setting) -> Iterator[str]:
@@ -268,30 +290,39 @@ def _findings(database: Database, setting: Setting, outside: Outside) -> Iterato
     if not (setting.batched or setting.background):
         return
     booked = {attempt for (attempt,) in database.all("SELECT attempt_id FROM ai_usage")}
+    left_alone = set(outside.held_up) | {attempt for (attempt,) in database.all(_QUARANTINED)}
     known = {
         attempt
         for attempt, reference in database.all("SELECT id, provider_ref FROM attempts")
         if setting.batched or reference
     }
-    for attempt in (known & outside.sent.keys()) - booked - set(outside.held_up):
+    for attempt in (known & outside.sent.keys()) - booked - left_alone:
         yield f"the vendor could have told what became of attempt {attempt}, and nothing is booked"
-    for attempt in known & set(outside.running) - set(outside.held_up):
+    for attempt in known & set(outside.running) - left_alone:
         yield f"the vendor works on attempt {attempt}, for which nobody waits"
 
 
 def _first_questions(database: Database, outside: Outside) -> Iterator[str]:
-    """No field is asked for as for the first time twice, but by an heir of who did not take it: that would be
-    a purchase that no ledger sees.
+    """No field is asked for as for the first time twice, but by an heir of who did not take it, and by a job
+    that somebody has redriven: that would be a purchase that no ledger sees.
     """
+    redriven = dict(
+        database.all("SELECT subject, count(*) FROM history WHERE action = 'redrive_job' GROUP BY 1")
+    )
     asked: dict[tuple[str, int, str], list[str]] = {}
     for job, said, effect in database.all(
         "SELECT job_id, asked, effect_id FROM calls WHERE purpose = 'first' ORDER BY job_id, ordinal"
     ):
         for _, ordinal, category in json.loads(said):
             asked.setdefault((job, ordinal, category), []).append(effect)
-    sent = outside.sent
     for (job, ordinal, category), effects in asked.items():
-        for effect in effects[:-1]:
-            attempts = database.all("SELECT id FROM attempts WHERE effect_id = ?", effect)
-            if len(effects) > 2 or any(attempt in sent for (attempt,) in attempts):
-                yield f"field {ordinal} {category} of job {job} was asked for anew as for the first time"
+        bought = sum(
+            any(attempt in outside.sent for (attempt,) in database.all(_ATTEMPTS, effect))
+            for effect in effects[:-1]
+        )
+        again = redriven.get(job, 0)
+        if bought > again or len(effects) > 2 * (again + 1):
+            yield f"field {ordinal} {category} of job {job} was asked for anew as for the first time"
+
+
+_ATTEMPTS = "SELECT id FROM attempts WHERE effect_id = ?"

@@ -28,10 +28,11 @@ from tests.simulation.bounds import bounded
 from tests.simulation.faults import COMMIT, JUMPS_SECONDS, PAUSES_SECONDS, Kind, Place
 from tests.simulation.ground import Database
 from tests.simulation.outside import Door, EngineFace, WatchedOffload
-from tests.simulation.people import Ask, People
+from tests.simulation.people import People
 from tests.simulation.performing import FaultySession, InlineReader, InlineWriter
 from tests.simulation.processes import HERE, Killed, Process
 from tests.simulation.providing import completion_of, settings_of
+from tests.simulation.scene import Ask
 from tests.simulation.settings import Setting
 from tests.simulation.vendors import HEIRS, vendor_of
 from tests.simulation.virtual import HostClock, Stuck, VirtualLoop
@@ -56,6 +57,7 @@ _OPEN = """
     + (SELECT count(*) FROM receipts WHERE state IN ('RECEIVED', 'FAILED_RETRYABLE'))
     + (SELECT count(*) FROM publication_requests WHERE state = 'pending')
     + (SELECT count(*) FROM publication_commands WHERE state IN ('PENDING', 'PROCESSING'))
+    + (SELECT count(*) FROM runs WHERE state IN ('looking', 'passing'))
     + (SELECT count(*) FROM attempts WHERE outcome = 'STARTED')
 """
 _HELD = (
@@ -121,6 +123,8 @@ class World:
         self.held_up: set[str] = set()
         """Attempts that came to a vendor after their senders had given them up."""
         self.heard: dict[str, tuple[Process, str]] = {}
+        self.receiver_says = 0
+        self._states: Mapping[str, Sequence[str]] | None = None
         self._in_transaction = ""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._polls: list[tuple[Loop, float]] = []
@@ -244,16 +248,12 @@ class World:
             self.problem(f"not settled after {PATIENCE_SECONDS:.0f} s: {self._what_is_open()}")
         except Stuck as stuck:
             self.problem(f"{stuck}: {self._what_is_open()}")
-        outside = verdict.Outside(
-            self._surely_heard,
-            {name: vendor.sent() for name, vendor in self.vendors.items()},
-            {attempt for vendor in self.vendors.values() for attempt in vendor.left_running()},
-            self.held_up,
-        )
+        outside = self._outside()
         self._close()
-        if not self.problems:
+        if not self.problems and self._states is None:
             self.problems += verdict.problems(self.database, self.setting, outside, self.folder)
-        targets, states = verdict.targets_of(self.folder), verdict.states_of(self.database)
+        targets = verdict.targets_of(self.folder)
+        states = self._states or verdict.states_of(self.database)
         self.database.close()
         return Outcome(
             self.setting,
@@ -266,6 +266,21 @@ class World:
             states=states,
             before=self.people.wrote,
         )
+
+    def look_back(self) -> None:
+        """Judge what there is, before some of it goes."""
+        self.problems += verdict.problems(self.database, self.setting, self._outside(), self.folder)
+        self._states = verdict.states_of(self.database)
+
+    def set_clock_on(self, seconds: float) -> None:
+        """Set the wall clock, as if so much time had passed."""
+        self.clock.set_by_seconds += seconds
+        self.note(f"{seconds / 86_400:.0f} days pass")
+
+    def _outside(self) -> verdict.Outside:
+        sent = {name: vendor.sent() for name, vendor in self.vendors.items()}
+        running = {attempt for vendor in self.vendors.values() for attempt in vendor.left_running()}
+        return verdict.Outside(self._surely_heard, sent, running, self.held_up)
 
     def visit(self, play: Callable[[Services], Coroutine[Any, Any, None]]) -> None:
         """Let one process that runs no loops do something, on virtual time."""
@@ -398,6 +413,10 @@ class World:
     @property
     def _is_busy(self) -> bool:
         return bool(self.database.one(_OPEN)) or any(process.is_still for process, _ in self._lives)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let people wait."""
+        await asyncio.sleep(seconds)
 
     def note(self, text: str) -> None:
         """Add what somebody did to the story."""

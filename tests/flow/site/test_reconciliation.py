@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from dragoman.flow.site.reconciliation import Reconciliation
-from dragoman.kernel.errors import OutsideError
+from dragoman.kernel.errors import CallerError, OutsideError
 from dragoman.kernel.limits import RECONCILE_PER_RUN, RETENTION_DAYS
 from dragoman.model.effects import Answer
 from dragoman.store.acts import reconciling
@@ -103,6 +103,38 @@ def test_twenty_a_run_and_twenty_one_that_are_stuck_do_not_hide_the_next(databas
             assert await successor.step() == 0, "whoever was asked about has its turn in a minute"
 
     asyncio.run(play())
+
+
+def test_a_receipt_whose_pages_are_refused_is_set_aside_and_holds_up_no_other(database_url: str) -> None:
+    """A job that was tried once more has no results for the event of its first end."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            bodies = [(await submitted(site))[1], (await submitted(site, "r-2", "fr"))[1]]
+            for number, body in enumerate(bodies, start=1):
+                told = event(body, f"job-{number}")
+                site.engine.views[f"job-{number}"] = told
+                assert await site.deliver({**told, "results": "link", "items": []}, f"d-{number}") == 202
+            pages = site.engine.items
+
+            async def items(
+                workspace: str, remote_job_id: str, cursor: str, deadline_seconds: float
+            ) -> Mapping[str, object]:
+                if remote_job_id == "job-1":
+                    raise CallerError("no ended job job-1", "not_found")
+                return await pages(workspace, remote_job_id, cursor, deadline_seconds)
+
+            site.engine.items = items  # type: ignore[method-assign]
+            assert await site.callbacks.step() == 2
+            kept = await site.database.read(receipts_kept)
+            assert kept == [("FAILED_MANUAL", "not_found"), ("APPLIED", None)]
+
+    asyncio.run(play())
+
+
+def receipts_kept(tx: Tx) -> list[tuple[str, str | None]]:
+    rows = tx.all(sa.select(tables.receipts).order_by(tables.receipts.c.event_id))
+    return [(row.state, row.error_code) for row in rows]
 
 
 def test_a_submission_is_asked_about_a_minute_after_its_acceptance(database_url: str) -> None:

@@ -82,9 +82,7 @@ def settle_receipt(tx: Tx, receipt_id: str, event: JobEvent) -> Settlement:
 
 def set_receipt_aside(tx: Tx, receipt_id: str, code: str, message: str) -> None:
     """Close a receipt that cannot be read."""
-    receipts.close(
-        tx, receipt_id, "contradict", failure_code=code, error_code=code, error_message=message[:500]
-    )
+    receipts.close(tx, receipt_id, "contradict", error_code=code, error_message=message[:500])
 
 
 def settle_event(tx: Tx, event: JobEvent) -> Settlement:
