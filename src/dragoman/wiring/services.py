@@ -38,10 +38,11 @@ from dragoman.kernel.offload import InlineOffload, Offload, ThreadOffload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.contracts import EngineClient, Executor, Family, Queue, WebhookTransport
 from dragoman.model.effects import Answer
+from dragoman.model.jobs import named
 from dragoman.model.memories import Manner
 from dragoman.model.scopes import Workspace
 from dragoman.store import migrate
-from dragoman.store.acts import remembering
+from dragoman.store.acts import readiness, remembering
 from dragoman.store.database import Database
 from dragoman.store.keeping import Keeper
 from dragoman.wiring import catalogue, converging, linking
@@ -150,7 +151,7 @@ def assemble(
     target, withdrawal = HttpTarget(token_of), Withdrawal(completion.resolve)
     ledger = _ledger(database, offload, target, completion, withdrawal, Submission(engine), webhook)
     workers, frozen = Workers(keeper), frozen_settings(settings)
-    check = _provider_check(settings, base_url)
+    check = _provider_check(settings, database, base_url)
     admission = Admission(database, frozen, source_of, workers.hint, settings.pairs_max, offload, check)
     estimating = Estimating(database, source_of, catalogue.formats(), completion.resolve, offload)
     asks = converging.of(settings, offload, find_sources, estimating, admission)
@@ -199,11 +200,17 @@ def _completion(settings: Settings, base_url: str) -> Completion:
     )
 
 
-def _provider_check(settings: Settings, base_url: str) -> Callable[[str], None]:
-    """What refuses a provider that is not configured here; a far engine refuses by itself."""
+def _provider_check(
+    settings: Settings, database: Database, base_url: str
+) -> Callable[[str], Awaitable[None]]:
+    """What refuses a provider that neither these settings name nor a living worker's; a far engine refuses by
+    itself.
+    """
 
-    def check(name: str) -> None:
-        if not settings.engine.url and name not in PLATFORM:
+    async def check(name: str) -> None:
+        if settings.engine.url or name in PLATFORM:
+            return
+        if named(name) not in await database.read(readiness.held_by_engines):
             catalogue.provider_named(settings, name, base_url, "provider")
 
     return check

@@ -13,6 +13,8 @@ import pytest
 
 from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.limits import REQUEST_BYTES_MAX
+from dragoman.model.jobs import named
+from dragoman.store.acts import leasing
 from dragoman.wiring.rounds import ROLES
 from tests.doubles.sources import MemorySource
 from tests.surfaces.http.house import MANIFESTS, PAIRS, House, admitting, served
@@ -285,14 +287,14 @@ def test_mode_force_needs_its_own_capability(sqlite_url: str, tmp_path: Path) ->
 def test_a_provider_is_named_with_its_model(sqlite_url: str, tmp_path: Path, place: str) -> None:
     """As on a command line, whether the settings say it or the request; what nobody configured is refused."""
     (tmp_path / "a.json").write_text('{"hello": "Hello"}')
-    named = {"provider": "pseudo:wide"}
+    asked = {"provider": "pseudo:wide"}
 
     async def story() -> None:
-        settings = named if place == "settings" else {}
+        settings = asked if place == "settings" else {}
         async with served(sqlite_url, tmp_path, ROLES, **settings) as house:
             await house.see_worker()
             token = await house.token()
-            manifest_id = await house.admit(token, **(named if place == "request" else {}))
+            manifest_id = await house.admit(token, **(asked if place == "request" else {}))
             status = await until_ended(house, f"{MANIFESTS}/{manifest_id}", token)
             assert (status["status"], status["counts"]["completed"]) == ("completed", 2)
             [frozen] = [json.loads(row.settings) for row in await house.rows("manifests")]
@@ -301,6 +303,11 @@ def test_a_provider_is_named_with_its_model(sqlite_url: str, tmp_path: Path, pla
             refused = await house.client.post(MANIFESTS, json=body, headers=token)
             assert (refused.status_code, refused.json()["code"]) == (422, "provider_unknown")
             assert refused.json()["place"] == "provider"
+            row = {"id": "h/b/1/1", "role": "engine", "host": "h", "release": "0"}
+            holds = json.dumps([named("nobody")])
+            await house.services.database.run(leasing.see_worker, {**row, "credentials": holds})
+            taken = await house.client.post(MANIFESTS, json=body, headers=token)
+            assert taken.status_code == 202, "a living worker has it"
 
     asyncio.run(story())
 

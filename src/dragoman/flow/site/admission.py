@@ -64,7 +64,7 @@ class Caller:
 class Admission:
     """Takes requests in. `settings_of` gives a project's frozen settings, `source_of` the source that they
     name; `offload` takes what a great request costs out of the loop. `refuse_provider` raises `CallerError`
-    provider_unknown for a name that nobody here configured; a far engine alone knows its own.
+    provider_unknown for a name that nobody configured; a far engine alone knows its own.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Admission:
         wake: Callable[[], Awaitable[None]],
         pairs_max: int = PAIRS_MAX,
         offload: Offload | None = None,
-        refuse_provider: Callable[[str], None] = lambda _: None,
+        refuse_provider: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._database = database
         self._settings_of = settings_of
@@ -98,7 +98,7 @@ class Admission:
             raise CallerError(f"unknown field {unknown[0]!r}", place=unknown[0])
         project = _word(request, "project", 128, "default")
         chosen = _chosen(request)
-        settings = self._settings(caller.workspace, project, chosen)
+        settings = await self._settings(caller.workspace, project, chosen)
         request_id = _word(request, "request_id", REQUEST_ID_CHARS_MAX, "")
         if not request_id or not request_id.isascii() or not request_id.isprintable():
             raise CallerError("request_id must be 1 to 255 visible ASCII characters", place="request_id")
@@ -158,7 +158,7 @@ class Admission:
             raise CallerError(f"unknown field {unknown[0]!r}", place=unknown[0])
         _canary_limit(request)
         project = _word(request, "project", 128, "default")
-        settings = self._settings(caller.workspace, project, _chosen(request))
+        settings = await self._settings(caller.workspace, project, _chosen(request))
         source_locale = str(settings["source_locale"])
         _refuse_both(request)
         if "scope" not in request:
@@ -253,11 +253,12 @@ class Admission:
             _log.warning("nobody could be woken", manifest=admitted.manifest_id, code=error.code)
         return admitted
 
-    def _settings(self, workspace: str, project: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    async def _settings(self, workspace: str, project: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
         """What is frozen of a request: the project's own and what was chosen, `provider:model` apart."""
         settings = {**self._settings_of(workspace, project), **chosen}
         provider, _, model = str(settings.get("provider", "")).partition(":")
-        self._refuse_provider(provider)
+        if self._refuse_provider is not None:
+            await self._refuse_provider(provider)
         return {**settings, "provider": provider, "model": model}
 
     async def _ask(self, question: Callable[[], T], seconds: float = SOURCE_ASK_SECONDS) -> T:
