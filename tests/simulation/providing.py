@@ -10,7 +10,7 @@ from dragoman.families.completion import Completion
 from dragoman.wiring.settings import Settings, SubmissionSettings
 from tests.simulation.scene import CALLER
 from tests.simulation.settings import Setting
-from tests.simulation.vendors import Vendor, heirs
+from tests.simulation.vendors import Vendor, named
 
 
 def completion_of(vendors: Mapping[str, Vendor]) -> Completion:
@@ -30,7 +30,7 @@ def settings_of(setting: Setting, folder: Path) -> Settings:
         state_folder=folder / ".dragoman",
         root=folder,
         provider="vendor",
-        providers=heirs() if setting.heirs else {},
+        providers=named(with_heirs=setting.heirs),
         executor="files:v1",
         jobs_per_process=2,
         calls_per_process=4,

@@ -207,6 +207,9 @@ def vendor_of(setting: Setting, name: str) -> Vendor:
     )
 
 
-def heirs() -> dict[str, ProviderSettings]:
-    """Who goes on for whom, as settings."""
-    return {name: ProviderSettings(protocol="rehearsal", fallback=others) for name, others in HEIRS.items()}
+def named(with_heirs: bool) -> dict[str, ProviderSettings]:
+    """The vendors as settings name them, and who goes on for whom."""
+    return {
+        name: ProviderSettings(protocol="rehearsal", fallback=others if with_heirs else ())
+        for name, others in HEIRS.items()
+    }
