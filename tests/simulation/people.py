@@ -180,7 +180,9 @@ class People:
         await self._control({"revision": 2, "paused": False})
 
     async def _rest(self) -> None:
-        """Once a pause is told, nothing is begun until the manifest goes on; what was begun is kept."""
+        """Once a pause is told, nothing is begun until the manifest goes on; what was begun is kept. One that
+        was canceled before rests no more: its cancel has its own law.
+        """
         await self._wait(6.0)
         manifest = self._manifests.get("r-1", "")
         paused = await self._scene.as_client(
@@ -189,7 +191,8 @@ class People:
         self._scene.note(f"a pause is answered {paused}")
         begun = self._begun(manifest)
         await self._wait(400.0)
-        if paused is not None and paused.told:
+        rests = self._scene.database.one("SELECT paused FROM manifests WHERE id = ?", manifest)
+        if paused is not None and paused.told and rests:
             more = self._begun(manifest) - begun
             self._demand(not more, f"{more} calls were begun while the manifest rested")
         resumed = await self._scene.as_client(

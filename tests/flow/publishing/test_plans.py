@@ -135,8 +135,8 @@ def test_a_request_for_more_than_one_plan_holds_is_planned_bit_by_bit(
 def test_a_request_for_all_goes_through_the_manifest_by_plans_wherever_its_worker_dies(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settled: int
 ) -> None:
-    """What had settled is planned once, at most a plan's worth in a transaction; what settles later is not
-    meant, and what is named beside it is planned apart.
+    """What has settled is planned once, at most a plan's worth in a transaction, and so is what settles while
+    it goes through them, by whatever clock; what is named beside it is planned apart.
     """
     monkeypatch.setattr(planning, "PLAN_INTENTS_MAX", 2)
 
@@ -153,8 +153,9 @@ def test_a_request_for_all_goes_through_the_manifest_by_plans_wherever_its_worke
             reopened = await here.settle(manifest, "g.json", "it")
             await here.database.run(press_rows.reopen, reopened, "pending")
             await here.database.run(press_rows.ask_for_all, manifest)
+            await here.database.run(press_rows.set_clock_back)
             late = await here.settle(manifest, "g.json")
-            pages = [2, 2, 1] if settled == 5 else [2, 2]
+            pages = [2, 2, 2] if settled == 5 else [2, 2, 1]
             for done in range(len(pages)):
                 work = await here.database.run(planning.claim_requests, "host/boot/9/9", 60)
                 assert work is not None
@@ -164,7 +165,7 @@ def test_a_request_for_all_goes_through_the_manifest_by_plans_wherever_its_worke
                 await here.database.run(press_rows.end_leases)
                 assert (await here.block(manifest))["state"] == "queued"
                 if done == 0:
-                    await here.database.run(press_rows.ask, manifest, [late])
+                    await here.database.run(press_rows.ask, manifest, [failed])
                 assert await here.planning.step() == pages[done]
                 with pytest.raises(LeaseLost):
                     await here.database.run(planning.write_plan, work, [], [])
@@ -172,7 +173,7 @@ def test_a_request_for_all_goes_through_the_manifest_by_plans_wherever_its_worke
                     assert await here.planning.step() == 1, "what is named has its turn between the pages"
             assert await here.planning.step() == 0
             planned = [row.intent_id for row in await here.rows("plan_steps")]
-            assert sorted(planned) == sorted([*meant, late])
+            assert sorted(planned) == sorted([*meant, late, failed])
             assert sorted(plan.steps for plan in await here.rows("plans")) == sorted([*pages, 1])
             assert [row.state for row in await here.rows("requests")] == ["planned"] * 2
             await here.work()

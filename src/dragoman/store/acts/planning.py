@@ -39,7 +39,7 @@ _REQUESTS_AT_ONCE = 20
 def claim_requests(tx: Tx, owner: str, lease_seconds: float) -> PlanningWork | None:
     """Take due requests of one manifest, as many as one plan holds; a bigger one is taken bit by bit.
 
-    One for all that had settled is taken alone, a page at a time: what settled later is not meant.
+    One for all that has settled is taken alone, a page at a time.
     """
     rows = requests.claim(tx, owner, lease_seconds, _REQUESTS_AT_ONCE)
     if not rows:
@@ -77,7 +77,7 @@ def _fitting(rows: Sequence[Row]) -> tuple[list[Row], list[str], None]:
 
 def _next_page(tx: Tx, row: Row) -> tuple[list[Row], list[str], int | None]:
     """A request for all, the next intents of it, and the last one's ordinal where there are more."""
-    found = intents.settled_behind(tx, row.manifest_id, row.behind, row.created_at, PLAN_INTENTS_MAX + 1)
+    found = intents.settled_behind(tx, row.manifest_id, row.behind, PLAN_INTENTS_MAX + 1)
     page = found[:PLAN_INTENTS_MAX]
     return [row], [intent.id for intent in page], page[-1].ordinal if len(found) > len(page) else None
 

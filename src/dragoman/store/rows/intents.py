@@ -327,15 +327,14 @@ def held_after(tx: Tx, manifest_id: str, ordinal: int, limit: int) -> list[Row]:
     )
 
 
-def settled_behind(tx: Tx, manifest_id: str, ordinal: int, until: int, limit: int) -> list[Row]:
-    """The next intents, upwards from an ordinal, that have completed or failed by an instant: id, ordinal."""
+def settled_behind(tx: Tx, manifest_id: str, ordinal: int, limit: int) -> list[Row]:
+    """The next intents, upwards from an ordinal, that have completed or failed: id, ordinal."""
     found: list[Row] = []
     for state in ("completed", "failed"):  # one after the other: an index gives each in this order
         behind = sa.select(_INTENTS.c.id, _INTENTS.c.ordinal).where(
             _INTENTS.c.manifest_id == manifest_id,
             _INTENTS.c.state == state,
             _INTENTS.c.ordinal > ordinal,
-            _INTENTS.c.completed_at <= until,
         )
         found += tx.all(behind.order_by(_INTENTS.c.ordinal).limit(limit))
     return sorted(found, key=lambda row: row.ordinal)[:limit]

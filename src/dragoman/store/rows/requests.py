@@ -44,7 +44,7 @@ def write(tx: Tx, manifest: Row, intent_ids: Sequence[str], asked: bool = False)
 
 
 def write_for_all(tx: Tx, manifest: Row) -> None:
-    """One request for all that has settled by now."""
+    """One request for all that has settled when its turn comes."""
     _insert(tx, manifest.workspace, manifest.id, (), state=REQUEST.initial, next_attempt_at=tx.now, behind=-1)
 
 
