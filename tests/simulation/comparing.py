@@ -44,8 +44,8 @@ def _allowed(setting: Setting, place: int, is_last: bool) -> set[str]:
         allowed.add("skipped")
     if setting.may_fail and ("retry" not in people or people & {"rival", "cancel"}):
         allowed.add("failed")
-    if "redrive" in people and not is_last:
-        allowed.add("failed")  # with a job in quarantine
+    if "redrive" in people and (not is_last or "rival" in people):
+        allowed.add("failed")  # with a job in quarantine; which of two rivals is the last says nothing
     return allowed
 
 

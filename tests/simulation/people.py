@@ -75,7 +75,9 @@ class People:
     async def let_go(self) -> None:
         """Look at the held calls, and let them be sent once more."""
         self._scene.note("held calls are let go")
-        for manifest in self._manifests.values():
+        for (manifest,) in self._scene.database.all(
+            "SELECT id FROM manifests WHERE phase = 'open' ORDER BY id"
+        ):
             await self._scene.as_client(
                 lambda services, manifest=manifest: services.controls.release(  # type: ignore[misc]
                     Workspace(CALLER.workspace), manifest, CALLER.actor, "looked"
