@@ -302,7 +302,9 @@ ALL: Mapping[str, Mutant] = {
     "a send inside a transaction": Mutant(sent_inside_a_transaction),
     "a blind counter": Mutant(counted_blindly, "settle_receipt", world=of_seed(27)),
     "a recount before the move": Mutant(recounted_before_the_move),
-    "a resend of an unknown without a word": Mutant(resent_without_a_word),
+    "a resend of an unknown without a word": Mutant(
+        resent_without_a_word, world=replace(CALM, weather={"lost": 0.4})
+    ),
     "a take-over that believes nothing was sent": Mutant(taken_over_as_unsent, world=of_seed(20)),
     "a hidden repeat": Mutant(repeated_in_secret),
     "a reserve without room": Mutant(reserved_without_room),
@@ -358,7 +360,7 @@ ALL: Mapping[str, Mutant] = {
     ),
     "a manifest removed at once": Mutant(of_care.removed_at_once, world=_RETAINED),
     "jobs removed before their time": Mutant(of_care.removed_before_their_time, world=_RETAINED),
-    "a pass admitted anew": Mutant(of_care.passes_admitted_anew, world=_RUN.struck(one("point", 61, "kill"))),
+    "a pass admitted anew": Mutant(of_care.passes_admitted_anew, "begin_pass", world=_RUN),
     "a pass counted while it is at work": Mutant(of_care.passes_counted_while_at_work, world=_RUN),
     "a run beside another": Mutant(of_care.runs_that_join_nobody, world=_RUN),
     "a person's text taken back": Mutant(
