@@ -2,12 +2,14 @@
 
 A rule looks at the bytes that a client sends. Where they hold its marker it acts once: `cut_before` drops
 them with the connection, so that the server never sees them; `cut_answer` lets them through, waits until the
-server has answered, and drops the answer with the connection.
+server has answered, and drops the answer with the connection. PostgreSQL knows a statement that it was given
+before by a name: the proxy does so, too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -15,6 +17,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Deed = Literal["cut_before", "cut_answer"]
+_PREPARED = re.compile(rb"P.{4}([^\0]+)(\0[^\0]+\0)", re.DOTALL)
+"""PostgreSQL's Parse: length, name, statement."""
 
 
 @dataclass(eq=False)
@@ -34,6 +38,17 @@ class _Pair:
     server: socket.socket
     muted: threading.Event = field(default_factory=threading.Event)
     answered: threading.Event = field(default_factory=threading.Event)
+    prepared: dict[bytes, bytes] = field(default_factory=dict)
+    """Statement by the name that a message calls it by."""
+
+    def learn(self, data: bytes) -> None:
+        """Remember the names that a message gives to statements."""
+        self.prepared |= {b"\0" + name + b"\0": statement for name, statement in _PREPARED.findall(data)}
+
+    def holds(self, marker: bytes, data: bytes) -> bool:
+        """Whether a message is what a rule waits for."""
+        named = (name for name, statement in self.prepared.items() if statement.endswith(b"\0" + marker))
+        return marker in data or any(name in data for name in named)
 
     def drop(self) -> None:
         """End both, now."""
@@ -107,7 +122,8 @@ class Proxy:
     def _upstream(self, pair: _Pair) -> None:
         """From client to server, watching for the moments."""
         for data in _received(pair.client):
-            rule = next((rule for rule in self._rules if rule.marker in data), None)
+            pair.learn(data)
+            rule = next((rule for rule in self._rules if pair.holds(rule.marker, data)), None)
             if rule is None:
                 with contextlib.suppress(OSError):
                     pair.server.sendall(data)

@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
+from weakref import WeakSet
 
 from dragoman.kernel import metrics
 from dragoman.kernel.clock import Clock
@@ -25,6 +26,9 @@ from dragoman.store.transaction import Tx
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_KEEPERS: WeakSet[Keeper] = WeakSet()
+"""All of this process: two that hold leases under one name leave each other's alone."""
 
 _log = logger(__name__)
 _STORE_PAUSE_SECONDS = 1.0
@@ -66,6 +70,7 @@ class Keeper:
         """Called when the database has failed somebody, so that the sweep looks soon."""
         self._claims: set[asyncio.Event] = set()
         self._taken = asyncio.Event()
+        _KEEPERS.add(self)
 
     async def claim(self, act: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Carry out an act that leases rows to this process. Whoever asked holds what it gave before awaiting
@@ -121,7 +126,7 @@ class Keeper:
         failed, doubts, freed = set(self._failed), self._doubts, 0
         unheld = {*await self._database.read(leasing.leases_of, self.owner)} - self._known
         if unheld:
-            for ended in list(self._claims):
+            for ended in [claim for keeper in self._namesakes for claim in keeper._claims]:
                 await ended.wait()
             unheld -= self._known
         if unheld:
@@ -133,7 +138,11 @@ class Keeper:
 
     @property
     def _known(self) -> set[Held]:
-        return {lease.held for lease in self._held}
+        return {lease.held for keeper in self._namesakes for lease in keeper._held}
+
+    @property
+    def _namesakes(self) -> list[Keeper]:
+        return [keeper for keeper in _KEEPERS if keeper.owner == self.owner]
 
     async def renew(self) -> None:
         """Prolong everything held; what another holder took is marked lost."""

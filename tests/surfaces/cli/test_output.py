@@ -33,7 +33,7 @@ FAILURE = {
 
 def report(**changes: Any) -> Report:
     counts = dict.fromkeys(COUNTS, 0) | {"total": 1}
-    cost = dict.fromkeys(COST, 0) | {"at_risk_calls": 0, "at_risk_usd": 0.0}
+    cost = dict.fromkeys(COST, 0) | {"at_risk_calls": 0, "at_risk_usd": 0.0, "lost_jobs": 0}
     return Report(**({"manifest_id": "m", "status": "completed", "counts": counts, "cost": cost} | changes))
 
 

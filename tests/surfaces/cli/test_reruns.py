@@ -46,7 +46,6 @@ def test_with_nothing_to_do_all_is_skipped_and_nobody_is_asked(tree: Desk) -> No
         assert len(server.calls) == 1
 
 
-@pytest.mark.usefixtures("_impatient")
 def test_without_settings_work_is_the_folders_own_project_in_the_default_workspace(desk: Desk) -> None:
     """Its row says what it is read in, as canonical JSON, and its version moves where that does."""
     desk.write("a.json", {"k": "Hello"})
@@ -59,6 +58,7 @@ def test_without_settings_work_is_the_folders_own_project_in_the_default_workspa
     assert desk.rows("projects", *kept) == [("default", name, '{"source_locale":"de"}', 2)]
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_an_active_manifest_of_the_same_order_is_resumed_however_it_is_typed(
     tree: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ SOME_ID = "0199d3f0-4a1b-7c55-9c1e-3a7f6f2b8d10"
 GUARDED = [
     ("POST", MANIFESTS),
     ("GET", f"{MANIFESTS}/{SOME_ID}"),
+    ("POST", f"{MANIFESTS}/{SOME_ID}/give-up"),
     ("GET", f"{MANIFESTS}/{SOME_ID}/failures"),
     ("GET", f"{MANIFESTS}/{SOME_ID}/results"),
     ("POST", f"{MANIFESTS}/{SOME_ID}/retry"),
