@@ -62,6 +62,7 @@ async def _fill(database: Database, known: Sequence[str]) -> None:
             for text in known[start : start + 1_000]
         ]
         await database.run(remembering.take_in, HOME, PLACE, page)
+    await database.run(remembering.take_stock, HOME)  # as an import ends
 
 
 def _batches(hashes: Sequence[str]) -> list[Sequence[str]]:
