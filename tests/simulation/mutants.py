@@ -354,6 +354,10 @@ ALL: Mapping[str, Mutant] = {
         of_care.job_redriven_without_its_fields,
         world=replace(CALM, people=("redrive",), plan=one("point", 87, "kill")),
     ),
+    "a quarantine that lets go of calls": Mutant(
+        of_care.quarantine_that_closes_calls,
+        world=replace(CALM, people=("redrive",), plan=one("point", 92, "kill")),
+    ),
     "texts gone before their event": Mutant(of_care.texts_gone_before_their_event, world=_RETAINED),
     "failures removed": Mutant(
         of_care.failures_removed, world=replace(_RETAINED, weather={"broken": 0.9}, people=("retain",))

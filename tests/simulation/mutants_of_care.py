@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from dragoman.flow.site.convergence import Convergence
 from dragoman.model.runs import RunDraft, Started
 from dragoman.model.scopes import Scope, System
-from dragoman.store.acts import converging, delivering, purging, retiring
+from dragoman.store.acts import converging, delivering, finishing, purging, retiring
 from dragoman.store.rows import job_fields, manifests, outbox
 from dragoman.store.schema import convergence, engine
 from dragoman.store.transaction import Tx
@@ -103,3 +103,8 @@ def runs_that_join_nobody() -> AbstractContextManager[object]:
 
     start_run = converging.start_run
     return mock.patch.object(converging, "start_run", start)
+
+
+def quarantine_that_closes_calls() -> AbstractContextManager[object]:
+    """A job that goes to quarantine lets go of its calls, as any other that ends."""
+    return mock.patch.object(finishing, "QUARANTINED", "")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dragoman.content.documents import choose_format, open_document
+from dragoman.kernel.limits import JOB_STARTS_MAX
 from dragoman.machines.tables import ATTEMPT, INTENT
 from dragoman.model.completions import Usage
 from dragoman.providers import exchange
@@ -22,11 +23,10 @@ _GIVEN_UP = ATTEMPT.groups["UNKNOWN"] | {"ACCEPTED_LATE"}
 """Outcomes after which the same may be bought again, if that is written down."""
 
 _QUARANTINED = """
-    SELECT a.id FROM attempts a JOIN calls c ON c.effect_id = a.effect_id WHERE EXISTS
-    (SELECT 1 FROM history h WHERE h.subject = c.job_id AND h.action = 'redrive_job') OR EXISTS
-    (SELECT 1 FROM job_fields f WHERE f.job_id = c.job_id AND f.code = 'gave_up')
+    SELECT a.id FROM attempts a JOIN calls c ON c.effect_id = a.effect_id JOIN jobs j ON j.id = c.job_id
+    WHERE j.starts > ?
 """
-"""Attempts of jobs that lost their workers: nobody asks about what a job has open that goes to quarantine."""
+"""Attempts of jobs whose last worker vanished, too, while it asked what became of them."""
 
 
 class Attempt(NamedTuple):
@@ -290,7 +290,8 @@ def _findings(database: Database, setting: Setting, outside: Outside) -> Iterato
     if not (setting.batched or setting.background):
         return
     booked = {attempt for (attempt,) in database.all("SELECT attempt_id FROM ai_usage")}
-    left_alone = set(outside.held_up) | {attempt for (attempt,) in database.all(_QUARANTINED)}
+    starts = setting.bounds.get("JOB_STARTS_MAX", JOB_STARTS_MAX)
+    left_alone = set(outside.held_up) | {attempt for (attempt,) in database.all(_QUARANTINED, starts)}
     known = {
         attempt
         for attempt, reference in database.all("SELECT id, provider_ref FROM attempts")
@@ -303,12 +304,9 @@ def _findings(database: Database, setting: Setting, outside: Outside) -> Iterato
 
 
 def _first_questions(database: Database, outside: Outside) -> Iterator[str]:
-    """No field is asked for as for the first time twice, but by an heir of who did not take it, and by a job
-    that somebody has redriven: that would be a purchase that no ledger sees.
+    """No field is asked for as for the first time twice, but by an heir of who did not take it: that would be
+    a purchase that no ledger sees.
     """
-    redriven = dict(
-        database.all("SELECT subject, count(*) FROM history WHERE action = 'redrive_job' GROUP BY 1")
-    )
     asked: dict[tuple[str, int, str], list[str]] = {}
     for job, said, effect in database.all(
         "SELECT job_id, asked, effect_id FROM calls WHERE purpose = 'first' ORDER BY job_id, ordinal"
@@ -320,8 +318,7 @@ def _first_questions(database: Database, outside: Outside) -> Iterator[str]:
             any(attempt in outside.sent for (attempt,) in database.all(_ATTEMPTS, effect))
             for effect in effects[:-1]
         )
-        again = redriven.get(job, 0)
-        if bought > again or len(effects) > 2 * (again + 1):
+        if bought or len(effects) > 2:
             yield f"field {ordinal} {category} of job {job} was asked for anew as for the first time"
 
 

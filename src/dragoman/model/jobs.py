@@ -137,6 +137,10 @@ class NewJob:
     callback_secret: str
 
 
+QUARANTINED = "gave_up"
+"""The code of a job that cost too many workers: a person may have it tried again."""
+
+
 class Accepted(NamedTuple):
     """The job that answers a submission, made now (`created`) or before."""
 
@@ -147,12 +151,12 @@ class Accepted(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """A job leased to this process. `exhausted`: too many workers vanished with it; it must end."""
+    """A job leased to this process. `vanished` is how many workers have, with it in hand."""
 
     job_id: str
     workspace: str
     fence: int
-    exhausted: bool
+    vanished: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +295,7 @@ class Start:
 class Halt:
     """Why no attempt was begun, and until when it makes no sense to try."""
 
-    cause: Literal["paused", "canceled", "budget", "provider", "held", "elsewhere"]
+    cause: Literal["paused", "canceled", "quarantined", "budget", "provider", "held", "elsewhere"]
     until: int | None = None
 
 

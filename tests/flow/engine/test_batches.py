@@ -287,7 +287,7 @@ async def test_looks_at_a_batch_grow_apart(sqlite_url: str) -> None:
         pauses = []
         for age_seconds in (1, 400, 10_000):
             call: Any = SimpleNamespace(batched=True, due_at=here.database.now() - age_seconds * 10**6)
-            work: Any = SimpleNamespace(is_canceled=False)
+            work: Any = SimpleNamespace(is_unwanted=False)
             pauses.append(round(process.translation._calls._pause_seconds(work, call)))
         assert pauses == [RETRY_FIRST_SECONDS, 100, BATCH_POLL_SECONDS_MAX]
 

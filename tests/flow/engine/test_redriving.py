@@ -9,7 +9,7 @@ import pytest
 from dragoman.kernel.errors import CallerError
 from dragoman.model.scopes import Workspace
 from dragoman.store.acts import finishing, redriving
-from tests.flow.engine.world import HOME, Life, Process, World, rehearsal, world
+from tests.flow.engine.world import HOME, Life, Process, World, accepted_calls, rehearsal, world
 
 pytestmark = pytest.mark.anyio
 
@@ -77,3 +77,58 @@ async def test_only_quarantine_is_left_by_a_redrive(sqlite_url: str) -> None:
         with pytest.raises(CallerError) as foreign:
             await here.database.run(redriving.redrive_job, Workspace("other"), poison.job_id, "olga")
         assert foreign.value.code == "not_found"
+
+
+async def _lose_workers(here: World, point: str, times: int = 5) -> None:
+    """The first worker vanishes with a paid answer, the others when they come to a point."""
+    for after in (("after send", 1), *[(point, 1)] * (times - 1)):
+        await Process(here, Life(after=after)).drain_until_killed()
+        await here.abandon()
+
+
+@pytest.mark.parametrize("askable", [True, False])
+async def test_what_a_poison_job_has_paid_is_asked_about_before_it_ends(
+    database_url: str, askable: bool
+) -> None:
+    """The sixth worker only looks: what is found is taken, and what nobody can tell stays unknown."""
+    provider = rehearsal(microusd_per_token=3, askable=askable)
+    async with world(database_url, provider) as here:
+        accepted = await here.accept({"a": {"t": "Hello"}}, options={"on_unknown": "hold"})
+        await _lose_workers(here, "after load_job")
+        assert await Process(here).drain() == ["completed" if askable else "failed"]
+        assert (await here.view(accepted.job_id))["code"] == ("" if askable else "gave_up")
+        assert accepted_calls(provider) == 1
+        [call] = await here.rows("calls")
+        assert call.state == ("closed" if askable else "open")
+        await here.assert_money_is_true()
+
+
+async def test_a_poison_job_whose_last_worker_vanishes_as_well_ends_unasked(sqlite_url: str) -> None:
+    """If it is the asking that kills, it is done once more and not for ever; the call waits for a redrive."""
+    provider = rehearsal(microusd_per_token=3, askable=True)
+    async with world(sqlite_url, provider) as here:
+        accepted = await here.accept({"a": {"t": "Hello"}})
+        await _lose_workers(here, "before ask", 6)
+        seventh = Process(here)
+        assert await seventh.drain() == ["failed"]
+        assert "before ask" not in seventh.life.names
+        await here.database.run(redriving.redrive_job, HOME, accepted.job_id, "olga")
+        assert await Process(here).drain() == ["completed"]
+        assert await here.texts(accepted.job_id) == {"t": "fr Hello"}
+        assert accepted_calls(provider) == 1
+        await here.assert_money_is_true()
+
+
+async def test_a_redriven_job_buys_nothing_anew_that_is_unknown(database_url: str) -> None:
+    """The policy for unknown calls holds for it, too: where nothing may be paid twice, the call is held."""
+    provider = rehearsal(microusd_per_token=3)
+    async with world(database_url, provider) as here:
+        accepted = await here.accept({"a": {"t": "Hello"}}, options={"on_unknown": "hold"})
+        await _lose_workers(here, "after load_job")
+        assert await Process(here).drain() == ["failed"]
+        await here.database.run(redriving.redrive_job, HOME, accepted.job_id, "olga")
+        assert await Process(here).drain() == ["parked"]
+        assert (await here.view(accepted.job_id))["parked_for"] == "unknown"
+        assert [row.state for row in await here.rows("calls")] == ["held"]
+        assert accepted_calls(provider) == 1
+        await here.assert_money_is_true()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dragoman.kernel.limits import JOB_STARTS_MAX, LANES_PER_CLAIM
+from dragoman.kernel.limits import LANES_PER_CLAIM
 from dragoman.model.jobs import Claimed
 from dragoman.model.scopes import System
 from dragoman.store.rows import jobs, lanes
@@ -20,8 +20,7 @@ def claim_job(
     whose addresses its command line gave.
 
     A lane without work that is due goes to rest until it has some; one whose work only others can take keeps
-    its turn for them. Each claim of a job whose worker vanished counts as a start; a job that has used them
-    up is `exhausted`, and must end.
+    its turn for them.
     """
     ready = lanes.ready(tx, lanes.ENGINE, LANES_PER_CLAIM)
     foreign = False
@@ -50,7 +49,7 @@ def _claim_of(tx: Tx, lane: Row, owner: str, lease_seconds: float, holds: Sequen
     if job is None:
         return None
     lanes.serve(tx, lane)
-    return Claimed(job.id, job.workspace, job.fence, job.starts >= JOB_STARTS_MAX)
+    return Claimed(job.id, job.workspace, job.fence, job.starts)
 
 
 def weigh_workspaces(tx: Tx, _system: System, weights: Mapping[str, int]) -> None:

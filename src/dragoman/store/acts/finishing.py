@@ -9,7 +9,7 @@ from dragoman.kernel.clock import iso
 from dragoman.kernel.errors import CallerError, sanitize
 from dragoman.kernel.limits import OUTBOX_INLINE_BYTES_MAX
 from dragoman.machines.tables import ATTEMPT, JOB
-from dragoman.model.jobs import Status
+from dragoman.model.jobs import QUARANTINED, Status
 from dragoman.model.scopes import Workspace
 from dragoman.store import payloads
 from dragoman.store.rows import budgets, calls, effects, history, job_fields, jobs, lanes, outbox
@@ -89,7 +89,10 @@ def _end(tx: Tx, job: Row, status: Status, code: str, message: str) -> None:
     """Write everything that is true once a (locked) job has ended."""
     if code:
         job_fields.fail_open(tx, job.id, code, message)
-    _close_calls(tx, job.id)
+    if status == "failed" and code == QUARANTINED:
+        _take_over(tx, job.id)  # whoever redrives the job goes on from its calls, and buys none anew
+    else:
+        _close_calls(tx, job.id)
     jobs.recount(tx, job.id)
     items = _end_items(tx, job)
     counted = jobs.find(tx, Workspace(job.workspace), job.id) or job
@@ -145,8 +148,14 @@ def _end_items(tx: Tx, job: Row) -> list[payloads.EndedItem]:
 
 def _close_calls(tx: Tx, job_id: str) -> None:
     """Close what is open; what was never sent, or refused, will not be. An unknown effect stays unknown."""
+    _take_over(tx, job_id)
+    for call in calls.unclosed(tx, job_id):
+        effects.move(tx, call.effect_id, "cancel")
+    calls.close_all(tx, job_id)
+
+
+def _take_over(tx: Tx, job_id: str) -> None:
+    """What a vanished worker was sending is unknown from now on."""
     for call in calls.unclosed(tx, job_id):
         if call.attempt_outcome == ATTEMPT.initial:
             effects.take_over(tx, call.effect_id)
-        effects.move(tx, call.effect_id, "cancel")
-    calls.close_all(tx, job_id)

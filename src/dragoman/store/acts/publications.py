@@ -35,7 +35,7 @@ def publication_of(tx: Tx, manifest: Row) -> dict[str, Any]:
     that are not in place, or of which nobody knows.
     """
     stand = standings.of_manifest(tx, manifest.workspace, manifest.id)
-    problems = _problems(tx, manifest, FAILURES_PAGE) if stand.troubled else []
+    problems = _problems(tx, manifest, FAILURES_PAGE, stand.running) if stand.troubled else []
     problems += itertools.islice(_unplanned(tx, manifest), FAILURES_PAGE - len(problems))
     return {
         "state": _state(tx, manifest, stand, bool(problems)),
@@ -67,7 +67,7 @@ def _manifest(tx: Tx, scope: Scope, manifest_id: str) -> Row:
 
 def _state(tx: Tx, manifest: Row, stand: standings.Standing, has_problems: bool) -> str:
     """One word for all of it: work under way first, then what is not well, then what is."""
-    if stand.runs:
+    if stand.running:
         return "running"
     if stand.queued or requests.waiting(tx, manifest.workspace, manifest.id):
         return "queued"
@@ -86,7 +86,9 @@ def _by_state(rows: Sequence[Row]) -> dict[str, int]:
     return counted
 
 
-def _problems(tx: Tx, manifest: Row, limit: int) -> list[dict[str, Any]]:
+def _problems(
+    tx: Tx, manifest: Row, limit: int, running: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
     """Steps that are not in place, and why; one that was never run has the reason of its execution."""
     return [
         {
@@ -96,7 +98,7 @@ def _problems(tx: Tx, manifest: Row, limit: int) -> list[dict[str, Any]]:
             **_place(row),
             **(_said(row) if row.error_code else _said(row, row.execution_code)),
         }
-        for row in standings.not_in_place(tx, manifest.workspace, manifest.id, limit)
+        for row in standings.not_in_place(tx, manifest.workspace, manifest.id, limit, running)
     ]
 
 

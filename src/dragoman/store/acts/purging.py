@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from dragoman.kernel.clock import seconds
 from dragoman.kernel.limits import RETENTION_PAGE
 from dragoman.machines.tables import EFFECT, JOB, OUTBOX, RECEIPT
+from dragoman.model.jobs import QUARANTINED
 from dragoman.model.scopes import System
 from dragoman.store.rows import cursors
 from dragoman.store.schema import effects, engine, site
@@ -22,7 +23,6 @@ from dragoman.store.transaction import Row, Tx
 _DAY_SECONDS = 24 * 3600
 _KEPT_TIMES = 2
 """How many times the retention of results a job's row, its submission's key, is kept."""
-QUARANTINED = "gave_up"
 _J, _F, _C, _A, _O = engine.jobs, engine.job_fields, engine.calls, engine.answers, engine.outbox
 _R = site.receipts
 

@@ -1,6 +1,7 @@
 """A job that was quarantined is tried once more, by a person's word: the same id, a new budget of starts.
 
 What the job has translated stands; what ended with the quarantine is open again, with its calls uncounted.
+Its calls were left as they stood and go on: what is unknown is asked about before it is bought anew.
 Its new end makes a new event with the next sequence. A site that has taken the first end as its documents'
 end hears of the second one too, and leaves it: it asks again by a retry, which finds the texts in memory.
 """
@@ -11,11 +12,10 @@ from dragoman.kernel.clock import seconds
 from dragoman.kernel.errors import CallerError
 from dragoman.kernel.limits import JOB_DEADLINE_SECONDS
 from dragoman.machines.tables import JOB
+from dragoman.model.jobs import QUARANTINED
 from dragoman.model.scopes import Scope
 from dragoman.store.rows import history, job_fields, jobs, lanes
 from dragoman.store.transaction import Tx
-
-QUARANTINED = "gave_up"
 
 
 def redrive_job(tx: Tx, scope: Scope, job_id: str, actor: str) -> None:

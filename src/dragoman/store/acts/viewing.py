@@ -147,9 +147,9 @@ def money(tx: Tx, workspace: str, manifest_id: str) -> dict[str, int]:
     Of a far engine what its events have told, at the end of each job; `lost_jobs` never told anything.
     """
     here = {"ws": workspace, "manifest": manifest_id}
-    if tx.first(_A_JOB_HERE, here) is None:
-        return _told(submissions.usage_of(tx, manifest_id)) | {"lost_jobs": submissions.lost(tx, manifest_id)}
     useful, wasted = budgets.used_by_client(tx, workspace, manifest_id)
+    if useful == wasted == budgets.Sum() and tx.first(_A_JOB_HERE, here) is None:
+        return _told(submissions.usage_of(tx, manifest_id)) | {"lost_jobs": submissions.lost(tx, manifest_id)}
     held = tx.all(_HELD, here)
     under_way = [row for row in held if row.outcome == ATTEMPT.initial]
     unknown = [row for row in held if row.outcome != ATTEMPT.initial]

@@ -6,7 +6,7 @@ The newest step of an intent counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -59,38 +59,40 @@ _NAMED = (
     )
     .order_by(_STEPS.c.execution_id, _STEPS.c.ordinal)
 )
-_NOT_RUN = sa.and_(_EXECUTIONS.c.state == "FAILED", _CODE != publication_sums.CANCELED)
-
-
-class _Kind(NamedTuple):
-    """How steps of a kind are found: first the executions, by their counts or because they run, then these
-    steps of theirs.
-    """
-
-    told: sa.Select[Any]
-    steps: sa.Select[Any]
-
-
-def _kind(counts: sa.ColumnElement[bool], states: Sequence[str], steps: sa.ColumnElement[bool]) -> _Kind:
-    told = sa.select(_EXECUTIONS.c.id).where(*_MINE, counts).order_by(_EXECUTIONS.c.id)
-    mine = _STEPS.c.execution_id.in_(sa.bindparam("executions", expanding=True))
-    named = _NAMED.where(mine, _STEPS.c.state.in_(states), steps)
-    return _Kind(told.limit(sa.bindparam("most")), named.limit(sa.bindparam("most")))
-
-
 _RUNNING = sa.select(_EXECUTIONS.c.id).where(*_MINE, _EXECUTIONS.c.state == "RUNNING")
-_NOT_IN_PLACE = _kind(
-    is_set(_EXECUTIONS.c.troubled),
-    [*_BAD, STEP.initial],
-    sa.or_(_STEPS.c.state.in_(_BAD), _NOT_RUN),
-)
-_LEFT_UNITS = _kind(_EXECUTIONS.c.units_left > 0, ["SUCCEEDED"], _STEPS.c.units_left > 0)
+
+
+def _told(counts: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """The executions whose counts tell that they have steps of a kind."""
+    told = sa.select(_EXECUTIONS.c.id, _EXECUTIONS.c.state, _CODE.label("code")).where(*_MINE, counts)
+    return told.order_by(_EXECUTIONS.c.id).limit(sa.bindparam("most"))
+
+
+def _of_them(*steps: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Steps of a kind of these executions."""
+    mine = _STEPS.c.execution_id.in_(sa.bindparam("executions", expanding=True))
+    return _NAMED.where(mine, *steps).limit(sa.bindparam("most"))
+
+
+def _by_state(states: Sequence[str]) -> sa.Select[Any]:
+    """Steps of few among the many of their executions; MariaDB would read them all, were it not told."""
+    few = _of_them(_STEPS.c.state.in_(states))
+    for dialect in ("mysql", "mariadb"):
+        few = few.with_hint(_STEPS, "FORCE INDEX (ix_publication_steps_state)", dialect)
+    return few
+
+
+_TROUBLED = _told(is_set(_EXECUTIONS.c.troubled))
+_ENDED_BADLY, _NOT_RUN = _by_state(_BAD), _by_state([STEP.initial])
+_LEAVING = _told(_EXECUTIONS.c.units_left > 0)
+_LEFT = _of_them(_STEPS.c.state == "SUCCEEDED", _STEPS.c.units_left > 0)
 
 
 class Standing(NamedTuple):
     """`steps` counts the newest step of each intent by state; the units are those of forward steps."""
 
-    runs: bool
+    running: Sequence[str]
+    """The executions that run."""
     queued: bool
     steps: dict[str, int]
     written: int
@@ -104,8 +106,8 @@ def of_manifest(tx: Tx, workspace: str, manifest_id: str) -> Standing:
     """Where all intents of a manifest stand: by the sums of what rests, and by the steps of what runs."""
     here = {"ws": workspace, "manifest": manifest_id}
     sums = publication_sums.of_manifest(tx, workspace, manifest_id)
-    runs = bool(tx.all(_RUNNING.limit(1), here))
-    live = tx.all(_LIVE, here) if runs else []
+    running = [row.id for row in tx.all(_RUNNING, here)]
+    live = tx.all(_LIVE, here) if running else []
     parts = [(row.direction, state, getattr(row, name)) for row in sums for name, state in _STATES.items()]
     parts += [(row.direction, row.state, row.number) for row in live]
     steps: dict[str, int] = {}
@@ -114,7 +116,7 @@ def of_manifest(tx: Tx, workspace: str, manifest_id: str) -> Standing:
             steps[state] = steps.get(state, 0) + int(number)
     forward = [row for row in (*sums, *live) if row.direction == "forward"]
     return Standing(
-        runs=runs,
+        running=running,
         queued=any(row.queued for row in sums),
         steps=steps,
         written=sum(int(row.units_written) for row in forward),
@@ -124,26 +126,36 @@ def of_manifest(tx: Tx, workspace: str, manifest_id: str) -> Standing:
     )
 
 
-def not_in_place(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
+def not_in_place(
+    tx: Tx, workspace: str, manifest_id: str, limit: int, running: Sequence[str] | None = None
+) -> list[Row]:
     """Newest steps of intents that ended badly, whose end nobody knows, or that were never run; each with
-    document, locale and target, and its execution's error.
+    document, locale and target, and its execution's error. `running` is what runs, where that is known.
     """
-    return _find(tx, _NOT_IN_PLACE, workspace, manifest_id, limit)
+    here = {"ws": workspace, "manifest": manifest_id}
+    told = tx.all(_TROUBLED, here | {"most": limit})
+    failed = [row.id for row in told if row.state == "FAILED" and row.code != publication_sums.CANCELED]
+    if running is None:
+        running = [row.id for row in tx.all(_RUNNING, here)]
+    # one that runs may be told by what it was counted as before
+    found = _named(tx, _ENDED_BADLY, {*(row.id for row in told), *running}, limit)
+    found += _named(tx, _NOT_RUN, failed, limit)
+    return sorted(found, key=lambda row: (row.execution_id, row.ordinal))[:limit]
 
 
 def left_units(tx: Tx, workspace: str, manifest_id: str, limit: int) -> list[Row]:
     """Newest steps of intents that succeeded and left units: their source had moved, or a person's stood."""
-    return _find(tx, _LEFT_UNITS, workspace, manifest_id, limit)
-
-
-def _find(tx: Tx, kind: _Kind, workspace: str, manifest_id: str, limit: int) -> list[Row]:
     here = {"ws": workspace, "manifest": manifest_id}
-    told = tx.all(kind.told, here | {"most": limit}) + tx.all(_RUNNING, here)
-    ids = sorted({row.id for row in told})  # one that runs may be told by what it was counted as before
+    told = tx.all(_LEAVING, here | {"most": limit}) + tx.all(_RUNNING, here)
+    return _named(tx, _LEFT, {row.id for row in told}, limit)
+
+
+def _named(tx: Tx, steps: sa.Select[Any], executions: Iterable[str], limit: int) -> list[Row]:
+    """The first steps of a kind, by execution and ordinal."""
+    ids = sorted(executions)
     found: list[Row] = []
     for first in range(0, len(ids), _LOOKED_AT):
-        page = {"executions": ids[first : first + _LOOKED_AT], "most": limit - len(found)}
-        found += tx.all(kind.steps, page)
+        found += tx.all(steps, {"executions": ids[first : first + _LOOKED_AT], "most": limit - len(found)})
         if len(found) >= limit:
             break
     return found

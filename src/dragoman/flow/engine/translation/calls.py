@@ -77,7 +77,7 @@ class Calls:
             return await self._close(work, call, work.account.read(call.answer or b""))
         if call.is_refused:
             return await self._refused(work, call, call.failure, call.message, call.status)
-        if call.due_at > self._database.now() and not (work.is_canceled and call.is_under_way):
+        if call.due_at > self._database.now() and not (work.is_unwanted and call.is_under_way):
             work.runs_on |= call.is_under_way
             work.waits.append(call.due_at)
             return ()
@@ -174,7 +174,7 @@ class Calls:
             work.waits.append(allowed_at)
             return ()
         found = await self._ask(work, call)
-        if found == "unreachable" and work.is_canceled and call.is_under_way:
+        if found == "unreachable" and work.is_unwanted and call.is_under_way:
             found = await self._withdrawn(work, call) if call.reference else found
         if isinstance(found, Reply):
             return await self._close(work, call, found)
@@ -191,7 +191,7 @@ class Calls:
     def _pause_seconds(self, work: JobWork, call: OpenCall) -> float:
         """Until an unknown call is looked at again; of a batch a quarter of its age, within bounds."""
         age_seconds = (self._database.now() - call.due_at) / MICROSECONDS
-        if not call.batched or work.is_canceled:
+        if not call.batched or work.is_unwanted:
             return RETRY_FIRST_SECONDS
         return min(max(age_seconds / 4, RETRY_FIRST_SECONDS), BATCH_POLL_SECONDS_MAX)
 
@@ -225,7 +225,7 @@ class Calls:
             await self._gate.turn(work.caller)
             left_seconds = min(work.left_seconds(), (deadline_at - self._database.now()) / MICROSECONDS)
             answer = await self._ledger.inquire(_FAMILY, asked, left_seconds)
-            is_last = call.batched or work.is_canceled or left_seconds <= pause_seconds
+            is_last = call.batched or work.is_unwanted or left_seconds <= pause_seconds
             if is_last or self._gate.is_closed or not call.reference or not _is_working(answer):
                 break
             await asyncio.sleep(pause_seconds)

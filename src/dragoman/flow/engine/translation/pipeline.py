@@ -39,7 +39,7 @@ from dragoman.ledger.acting import Ledger
 from dragoman.machines.tables import ATTEMPT
 from dragoman.model.budgets import UNBOUNDED, Bounds
 from dragoman.model.contracts import Needed, Resolver
-from dragoman.model.jobs import Claimed, Field, OpenCall, Status
+from dragoman.model.jobs import QUARANTINED, Claimed, Field, OpenCall, Status
 from dragoman.model.scopes import System
 from dragoman.store.acts import claiming, finishing, inquiring, job_views
 from dragoman.store.acts.job_views import Loaded
@@ -110,8 +110,9 @@ class Translation:
             self._keeper.drop(lease)
 
     async def _work(self, claimed: Claimed, lease: Lease) -> End:
-        if claimed.exhausted:
-            return await self._finish(claimed, "failed", "gave_up", _POISON)
+        poison = claimed.vanished >= JOB_STARTS_MAX
+        if poison and not await self._may_look(claimed):
+            return await self._finish(claimed, "failed", QUARANTINED, _POISON)
         loaded = await self._load(claimed)
         options = loaded.job.options
         try:
@@ -121,6 +122,8 @@ class Translation:
         except DragomanError as error:
             if loaded.cancel_asked:
                 return await self._finish(claimed, "canceled", "canceled", "the job was canceled")
+            if poison:
+                return await self._finish(claimed, "failed", QUARANTINED, _POISON)
             if await self._fallback.hand_over(
                 claimed, loaded.job, options.provider, loaded.fields, error.code
             ):
@@ -128,10 +131,20 @@ class Translation:
             return await self._finish(claimed, "failed", error.code, error.message)
         bounds = self._bounds.get(provider.name, UNBOUNDED)
         work = JobWork(claimed, loaded, provider, lease, self._chance, bounds)
+        if poison:
+            work.quarantine(QUARANTINED, _POISON)
+            await self._finish_open_calls(work, [call for call in loaded.calls if call.is_doubtful])
+            return await self._end(claimed, work)
         await self._finish_open_calls(work, loaded.calls)
         await self._knowing.record(work, _uncalled(work, loaded.calls))
         await self._translate(work, _uncalled(work, loaded.calls))
         return await self._end(claimed, work)
+
+    async def _may_look(self, claimed: Claimed) -> bool:
+        """Whether a job that must end has calls in doubt, and no worker has vanished yet from asking."""
+        calls = await self._database.read(job_views.unclosed_calls, claimed.job_id)
+        in_doubt = any(call.is_doubtful or call.attempt_outcome == ATTEMPT.initial for call in calls)
+        return in_doubt and claimed.vanished == JOB_STARTS_MAX
 
     async def _wait(self, claimed: Claimed, loaded: Loaded, error: OutsideError) -> End:
         """A provider that cannot be asked what it offers is away, as it would be for a call."""
@@ -186,7 +199,7 @@ class Translation:
             yield place
 
     async def _end(self, claimed: Claimed, work: JobWork) -> End:
-        if work.open and not work.is_canceled:
+        if work.open and not work.is_unwanted:
             failure, fields = (work.failure or ("",))[0], tuple(work.open.values())
             if await self._fallback.hand_over(claimed, work.job, work.provider, fields, failure):
                 return "parked"
@@ -195,7 +208,7 @@ class Translation:
             return await self._finish(claimed, "failed", *work.failure)
         if not work.open:
             return await self._completed(claimed, work)
-        if work.is_canceled and not settles:
+        if work.is_unwanted and not settles:
             return await self._finish(claimed, "canceled", "canceled", "the job was canceled")
         reason, due_at = self._parking(work)
         await self._database.run(finishing.park_job, claimed.job_id, claimed.fence, reason, due_at)

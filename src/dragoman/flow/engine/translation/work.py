@@ -83,9 +83,9 @@ class JobWork:
         return len(self.open) < self._open_at_first
 
     @property
-    def is_canceled(self) -> bool:
-        """Whether nobody wants it any more."""
-        return self.stop is not None and self.stop.cause == "canceled"
+    def is_unwanted(self) -> bool:
+        """Whether nobody waits for more: what is under way is found out or stopped, and nothing is begun."""
+        return self.stop is not None and self.stop.cause in ("canceled", "quarantined")
 
     @property
     def may_start(self) -> bool:
@@ -199,6 +199,11 @@ class JobWork:
             self._pieces.pop(result.ordinal, None)
             self._terms.pop(result.ordinal, None)
             self.similar.pop(result.ordinal, None)
+
+    def quarantine(self, code: str, message: str) -> None:
+        """The job has cost too many workers: it fails once what it has under way is known."""
+        self.stop = Halt("quarantined")
+        self.failure = code, message
 
     def fail(self, code: str, message: str) -> None:
         """The whole job is impossible; the first reason stays."""
