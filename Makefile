@@ -6,6 +6,7 @@ READY := .venv/.ready
 MINISTACK := build/ministack/.ready
 SEEDS ?= 200
 LOCALES ?= fr,de
+RUNS ?= 3
 PYTEST_FLAGS ?= -n auto --dist loadfile
 # What `make check` has run before it comes to the suite.
 DONE_ABOVE := --ignore tests/tidy --deselect tests/simulation/test_simulation.py::test_a_planted_mutant_is_caught
@@ -33,8 +34,8 @@ check: lint types rooms ## what CI runs: tidiness, types, simulated worlds, evid
 serve: $(READY) ## run API, dashboard and workers in one process on 127.0.0.1
 	$(BIN)/dragoman serve
 
-bench: $(READY) ## measure the whole path beside its peers
-	$(BIN)/python -m bench
+bench: $(READY) ## measure everything beside its peers, each thing RUNS times (3); an hour and more
+	$(BIN)/python -m bench --runs $(RUNS)
 
 simulate: $(READY) ## crash the simulated system everywhere: SEEDS=200, or SEED=7 to replay one, SECONDS=60 to stop early
 	$(BIN)/python -m tests.simulation $(if $(SEED),--seeds 1 --seed $(SEED),--seeds $(SEEDS)) $(if $(FRESH),--fresh) $(if $(SECONDS),--seconds $(SECONDS))

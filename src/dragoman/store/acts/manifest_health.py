@@ -19,17 +19,17 @@ from dragoman.store.transaction import Row, Tx
 _SUBMISSIONS, _JOBS = site.submissions, engine.jobs
 
 _MY_SUBMISSIONS = _SUBMISSIONS.c.manifest_id == sa.bindparam("manifest")
-_MY_OPEN_SUBMISSIONS = sa.and_(
-    _MY_SUBMISSIONS,
-    _SUBMISSIONS.c.next_attempt_at >= 0,  # null unless open, so that the index holds these alone
-)
 _MY_JOBS = (_JOBS.c.workspace == sa.bindparam("ws"), _JOBS.c.client_job_id == sa.bindparam("manifest"))
-
-
-def _stale(*of: sa.ColumnElement[bool], expires_at: sa.Column[Any]) -> sa.ColumnElement[int]:
-    return sa.select(sa.func.count()).where(*of, expires_at <= sa.bindparam("now")).scalar_subquery()
-
-
+_OPEN = (
+    sa.select(
+        sa.func.min(_SUBMISSIONS.c.next_attempt_at).label("due"),
+        sa.func.coalesce(
+            sa.func.sum(sa.case((_SUBMISSIONS.c.lease_expires_at <= sa.bindparam("now"), 1), else_=0)), 0
+        ).label("stale"),
+    )
+    .where(_MY_SUBMISSIONS, _SUBMISSIONS.c.next_attempt_at >= 0)  # null unless open: the index holds these
+    .subquery("open_submissions")
+)
 _NEWEST_FAILED = (
     sa.select(_SUBMISSIONS.c.id)
     .where(_MY_SUBMISSIONS, _SUBMISSIONS.c.error_code > "")
@@ -46,14 +46,16 @@ _JOB_DUE = {
     .label(state)
     for state in sorted(JOB.open)
 }
-_WORK = sa.select(
-    sa.select(sa.func.min(_SUBMISSIONS.c.next_attempt_at))
-    .where(_MY_OPEN_SUBMISSIONS)
+_STALE_JOBS = (
+    sa.select(sa.func.count())
+    .where(*_MY_JOBS, _JOBS.c.state == "processing", _JOBS.c.lease_expires_at <= sa.bindparam("now"))
     .scalar_subquery()
-    .label("submission"),
+)
+_WORK = sa.select(
+    _OPEN.c.due.label("submission"),
+    _OPEN.c.stale.label("stale_submissions"),
     *_JOB_DUE.values(),
-    _stale(_MY_OPEN_SUBMISSIONS, expires_at=_SUBMISSIONS.c.lease_expires_at).label("stale_submissions"),
-    _stale(*_MY_JOBS, _JOBS.c.state == "processing", expires_at=_JOBS.c.lease_expires_at).label("stale_jobs"),
+    _STALE_JOBS.label("stale_jobs"),
     _NEWEST_FAILED.label("failed_id"),
 )
 """The earliest due submission, and of an engine on this database the earliest due job of each open state, by

@@ -29,20 +29,21 @@ _MINE = (
     _EXECUTIONS.c.workspace == sa.bindparam("ws"),
     _EXECUTIONS.c.manifest_id == sa.bindparam("manifest"),
 )
-_NEWEST = _EXECUTIONS.join(
-    _STEPS, sa.and_(_STEPS.c.execution_id == _EXECUTIONS.c.id, is_set(_STEPS.c.newest))
-)
+_OF_EXECUTION = sa.and_(_STEPS.c.execution_id == _EXECUTIONS.c.id, is_set(_STEPS.c.newest))
+_NEWEST = _EXECUTIONS.join(_STEPS, _OF_EXECUTION)
 _LIVE = (
     sa.select(
+        _EXECUTIONS.c.id,
         _EXECUTIONS.c.direction,
         _STEPS.c.state,
-        sa.func.count().label("number"),
-        *(sa.func.sum(_STEPS.c[name]).label(name) for name in UNIT_COUNTS),
+        sa.func.count(_STEPS.c.state).label("number"),
+        *(sa.func.coalesce(sa.func.sum(_STEPS.c[name]), 0).label(name) for name in UNIT_COUNTS),
     )
-    .select_from(_NEWEST)
+    .select_from(_EXECUTIONS.outerjoin(_STEPS, _OF_EXECUTION))
     .where(*_MINE, _EXECUTIONS.c.state == "RUNNING")
-    .group_by(_EXECUTIONS.c.direction, _STEPS.c.state)
+    .group_by(_EXECUTIONS.c.id, _EXECUTIONS.c.direction, _STEPS.c.state)
 )
+"""The newest steps of what runs; one row without a state for an execution that has none."""
 _CODE = sa.func.coalesce(_EXECUTIONS.c.error_code, "")
 _NAMED = (
     sa.select(
@@ -106,8 +107,7 @@ def of_manifest(tx: Tx, workspace: str, manifest_id: str) -> Standing:
     """Where all intents of a manifest stand: by the sums of what rests, and by the steps of what runs."""
     here = {"ws": workspace, "manifest": manifest_id}
     sums = publication_sums.of_manifest(tx, workspace, manifest_id)
-    running = [row.id for row in tx.all(_RUNNING, here)]
-    live = tx.all(_LIVE, here) if running else []
+    live = tx.all(_LIVE, here)
     parts = [(row.direction, state, getattr(row, name)) for row in sums for name, state in _STATES.items()]
     parts += [(row.direction, row.state, row.number) for row in live]
     steps: dict[str, int] = {}
@@ -116,7 +116,7 @@ def of_manifest(tx: Tx, workspace: str, manifest_id: str) -> Standing:
             steps[state] = steps.get(state, 0) + int(number)
     forward = [row for row in (*sums, *live) if row.direction == "forward"]
     return Standing(
-        running=running,
+        running=sorted({row.id for row in live}),
         queued=any(row.queued for row in sums),
         steps=steps,
         written=sum(int(row.units_written) for row in forward),
