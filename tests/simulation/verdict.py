@@ -27,6 +27,10 @@ _QUARANTINED = """
     WHERE j.starts > ?
 """
 """Attempts of jobs whose last worker vanished, too, while it asked what became of them."""
+_SENT_ANEW = """
+    SELECT a.id FROM attempts a JOIN approvals p ON p.effect_id = a.effect_id WHERE p.kind = 'retry'
+"""
+"""Attempts of calls that a person had sent anew, who did not wait until a vendor could tell."""
 
 
 class Attempt(NamedTuple):
@@ -292,6 +296,7 @@ def _findings(database: Database, setting: Setting, outside: Outside) -> Iterato
     booked = {attempt for (attempt,) in database.all("SELECT attempt_id FROM ai_usage")}
     starts = setting.bounds.get("JOB_STARTS_MAX", JOB_STARTS_MAX)
     left_alone = set(outside.held_up) | {attempt for (attempt,) in database.all(_QUARANTINED, starts)}
+    left_alone |= {attempt for (attempt,) in database.all(_SENT_ANEW)}
     known = {
         attempt
         for attempt, reference in database.all("SELECT id, provider_ref FROM attempts")

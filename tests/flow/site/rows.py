@@ -75,12 +75,6 @@ def make_listings_due(tx: Tx) -> None:
     tx.touched(sa.update(tables.manifests).where(waiting).values(next_attempt_at=tx.now))
 
 
-def pause(tx: Tx, manifest_id: str, paused: bool) -> None:
-    """What a pause is to an enumerator."""
-    mine = tables.manifests.c.id == manifest_id
-    tx.touched(sa.update(tables.manifests).where(mine).values(paused=paused))
-
-
 def fail_pending(tx: Tx, manifest_id: str) -> None:
     """Let what waits to be prepared fail, as preparation does it."""
     table = tables.intents

@@ -23,7 +23,6 @@ from tests.flow.site.rows import (
     intent_count,
     make_listings_due,
     manifest_row,
-    pause,
     states_of,
 )
 from tests.flow.site.scoped import SlowClock, admit, enumerate_all, expected, site_of
@@ -405,15 +404,16 @@ def test_pause_and_cancel_stop_the_walk(database_url: str) -> None:
             async def run(act: Any, *args: Any) -> Any:
                 if act is expanding.record_walk and raise_flag.is_set():
                     raise_flag.clear()
-                    await real(pause, admitted.manifest_id, True)
+                    await site.steering.pause("default", admitted.manifest_id, CALLER.actor)
                 return await real(act, *args)
 
             site.database.run = run  # type: ignore[assignment]
-            await enumerate_all(site)
+            with pytest.raises(LeaseLost):  # whoever decides takes the manifest from whom walks it
+                await enumerate_all(site)
             assert await site.database.read(intent_count, admitted.manifest_id) == 8
             row = await site.database.read(manifest_row, admitted.manifest_id)
             assert (row.phase, row.lease_owner) == ("enumerating", None)
-            await real(pause, admitted.manifest_id, False)
+            await site.steering.resume("default", admitted.manifest_id, CALLER.actor)
             mine = await real(expanding.claim_enumerating_manifest, "host/boot/9/9")
             assert mine is not None
             await site.steering.cancel("default", admitted.manifest_id, CALLER.actor)
@@ -476,7 +476,7 @@ def test_a_hundred_locales_make_no_transaction_of_more_than_a_hundred_intents(sq
             async def run(act: Any, *args: Any) -> Any:
                 answer = await real(act, *args)
                 if act is expanding.record_walk:
-                    sizes.append(answer.made)
+                    sizes.append(answer)
                     if len(sizes) == 2:
                         raise Died
                 return answer

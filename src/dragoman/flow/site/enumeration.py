@@ -178,7 +178,7 @@ class Enumeration:
             last = start + EXPAND_PER_TRANSACTION >= len(met)
             if lease.lost:
                 return None
-            recorded = await self._database.run(
+            made += await self._database.run(
                 expanding.record_walk,
                 manifest.id,
                 manifest.fence,
@@ -186,9 +186,6 @@ class Enumeration:
                 page.after if last else place,
                 page.nameless if last else 0,
             )
-            if recorded.halted:
-                return None
-            made += recorded.made
         return made
 
     async def _note_failure(self, manifest: Row, walk: Walk, place: Place, error: Exception) -> Page | None:

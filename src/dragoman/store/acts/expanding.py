@@ -36,13 +36,6 @@ class Expansion(NamedTuple):
     canary: bool = False
 
 
-class Recorded(NamedTuple):
-    """What became of a page. `halted`: somebody paused the manifest; the lease is given back."""
-
-    made: int
-    halted: bool = False
-
-
 class Held(NamedTuple):
     """A manifest that somebody enumerates, and how long ago its lease was taken or renewed."""
 
@@ -101,9 +94,6 @@ def expand_next_pairs(tx: Tx, manifest_id: str, fence: int, limit: int) -> Expan
     start = intents.last_ordinal(tx, manifest_id) + 1
     shard = start // SHARD_INTENTS
     manifest = _hold(tx, manifest_id, fence, [shard])
-    if manifest.paused:
-        _rest(tx, manifest_id, fence)
-        return Expansion(manifest.total, manifest.total)
     room = min(limit, SHARD_INTENTS - start % SHARD_INTENTS)
     place = Place.parse(manifest.cursor)
     if manifest.promotes:
@@ -133,9 +123,6 @@ def restore_missing_pairs(tx: Tx, manifest_id: str, fence: int, start: int, limi
     """
     shard = start // SHARD_INTENTS
     manifest = _hold(tx, manifest_id, fence, [shard])
-    if manifest.paused:
-        _rest(tx, manifest_id, fence)
-        return Expansion(manifest.total, manifest.total)
     pairs = manifests.pairs_from(tx, manifest_id, start, min(limit, SHARD_INTENTS - start % SHARD_INTENTS))
     there = intents.ordinals(tx, manifest_id, [ordinal for ordinal, _, _ in pairs])
     intents.insert_pairs(tx, manifest, [pair for pair in pairs if pair[0] not in there])
@@ -188,19 +175,16 @@ def _from_the_first(manifest: Row) -> dict[str, Any]:
 
 def record_walk(
     tx: Tx, manifest_id: str, fence: int, met: Sequence[Met], place: Place, nameless: int = 0
-) -> Recorded:
-    """Make intents of what a walk met (at most 100 at a time) and move the cursor to `place`, in one.
+) -> int:
+    """Make intents of what a walk met and move the cursor to `place`, in one; how many (at most 100).
 
     A pair that has its intent is passed over. At `done` the total is fixed and the lease goes. Raises
-    `LeaseLost` under a stale fence, and where the manifest was canceled meanwhile.
+    `LeaseLost` under a stale fence, which a pause and a cancel make it.
     """
     fresh = intents.unknown_pairs(tx, manifest_id, met) if met else []
     start = intents.last_ordinal(tx, manifest_id) + 1
     touched = sorted({(start + index) // SHARD_INTENTS for index in range(len(fresh))})
     manifest = _hold(tx, manifest_id, fence, touched)
-    if manifest.paused:
-        _rest(tx, manifest_id, fence)
-        return Recorded(0, halted=True)
     intents.insert_pairs(
         tx, manifest, [(start + index, pair.document, pair.locale) for index, pair in enumerate(fresh)]
     )
@@ -218,7 +202,7 @@ def record_walk(
     )
     if place.phase == "done":
         _open(tx, manifest, fence, place)
-    return Recorded(len(fresh))
+    return len(fresh)
 
 
 def _refuse_met(tx: Tx, manifest_id: str, met: Sequence[Met]) -> None:

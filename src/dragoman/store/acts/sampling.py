@@ -50,9 +50,6 @@ def settle_sample(tx: Tx, manifest_id: str, fence: int, limit: int) -> bool:
     touched = {row.shard for row in rows}
     shards.lock(tx, manifest_id, touched)
     manifest = _held(tx, manifest_id, fence)
-    if manifest.paused:
-        leases.release(tx, _MANIFESTS, (manifest_id,), fence, {"updated_at": tx.now})
-        return True
     place = Place.parse(manifest.cursor)
     if place.sample is None:
         raise LeaseLost(f"manifest {manifest_id} has no sample yet")
