@@ -188,6 +188,13 @@ def lose_intents(tx: Tx, ordinals: list[int]) -> None:
     tx.touched(sa.delete(table).where(table.c.ordinal.in_(ordinals)))
 
 
+def lose_documents(tx: Tx, manifest_id: str, names: list[str]) -> None:
+    """The same, of one manifest."""
+    table = tables.intents
+    mine = (table.c.manifest_id == manifest_id, table.c.document.in_(names))
+    tx.touched(sa.delete(table).where(*mine))
+
+
 def test_intents_that_are_gone_are_made_again_from_the_stored_request(database_url: str) -> None:
     """[M-148] the same pairs under the same ordinals; what is there is left as it stands."""
 
@@ -287,6 +294,40 @@ def test_a_canary_that_lost_intents_keeps_its_sample_and_starts_no_more(database
             assert await site.enumeration.restore_step() == 0
             promoted = await site.promotion.promote("default", manifest, "mia")
             assert promoted.total == 8 - started
+
+    asyncio.run(play())
+
+
+def test_what_a_promotion_has_lost_is_copied_again_from_its_canary(database_url: str) -> None:
+    """[M-148] in pages; what the canary has not any more is counted no more."""
+
+    async def play() -> None:
+        documents = site_of(8, 0)
+        async with stage(database_url, documents) as site:
+            with bounded({"SHARD_INTENTS": 4, "FIELD_SUM_INTENTS": 2, "EXPAND_PER_TRANSACTION": 2}):
+                canary = (await admit(site, canary=1, collections=["posts"], locales=["de"])).manifest_id
+                await enumerate_all(site)
+                manifest = (await site.promotion.promote("default", canary, "mia")).manifest_id
+                await enumerate_all(site)
+                before = await site.database.read(pairs_of, manifest)
+                assert len(before) == 7
+                await site.database.run(lose_documents, manifest, [before[at][2] for at in (0, 2, 5, 6)])
+                await site.database.run(lose_documents, canary, [before[2][2]])
+                del site.source.documents[before[2][2]]  # the canary cannot be made whole either
+                for _ in range(4):
+                    await site.preparing.step()
+                assert await site.enumeration.restore_step()
+                assert (await site.views.status("default", manifest))["total_known"] is False
+                await enumerate_all(site)
+                after = await site.database.read(pairs_of, manifest)
+                lost = before.pop(2)
+                assert sorted(pair[2:] for pair in after) == sorted(pair[2:] for pair in before)
+                assert lost[2:] not in [pair[2:] for pair in after]
+                status = await site.views.status("default", manifest)
+                assert (status["total_known"], status["counts"]["total"]) == (True, 6)
+                assert await site.enumeration.restore_step() == 0
+                await site.step_all()
+                assert await site.counts(manifest) == {"queued": 6}
 
     asyncio.run(play())
 

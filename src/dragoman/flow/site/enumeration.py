@@ -121,6 +121,8 @@ class Enumeration:
         """Make intents of the stored pairs; gone through once more, of those that have none."""
         held, made = (manifest.id, manifest.fence), 0
         place = Place.parse(manifest.cursor)
+        if place.again and manifest.promotes:
+            return await self._copy_again(manifest, lease, until)
         start = place.item
         while not lease.lost and (made == 0 or self._clock.monotonic() < until):
             if place.again:
@@ -134,6 +136,18 @@ class Enumeration:
                 return Place("canary"), made
             if far.expanded >= far.total:
                 return Place("done"), made
+        return Place(), made
+
+    async def _copy_again(self, manifest: Row, lease: Lease, until: float) -> tuple[Place, int]:
+        """Make intents of what the promoted canary left out, and this manifest has not any more."""
+        held, made = (manifest.id, manifest.fence), 0
+        while not lease.lost:
+            copied = await self._database.run(expanding.copy_missing_pairs, *held, EXPAND_PER_TRANSACTION)
+            made += copied.made
+            if copied.ended:
+                return Place("done"), made
+            if self._clock.monotonic() >= until:
+                break
         return Place(), made
 
     async def _walk(self, manifest: Row, lease: Lease, until: float) -> tuple[Place, int]:

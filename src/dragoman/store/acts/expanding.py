@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from dragoman.kernel.clock import MICROSECONDS, seconds
 from dragoman.kernel.errors import LeaseLost, sanitize
 from dragoman.kernel.limits import ENUMERATION_LEASE_SECONDS, LIST_FAILURES_MAX, SHARD_INTENTS
+from dragoman.model.scopes import System
 from dragoman.model.walks import Met, Place
 from dragoman.store import leases
 from dragoman.store.acts import moving
@@ -34,6 +35,13 @@ class Expansion(NamedTuple):
     expanded: int
     total: int
     canary: bool = False
+
+
+class Copied(NamedTuple):
+    """How many intents a page of pairs gave, and whether it was the last one."""
+
+    made: int
+    ended: bool
 
 
 class Held(NamedTuple):
@@ -137,13 +145,30 @@ def restore_missing_pairs(tx: Tx, manifest_id: str, fence: int, start: int, limi
     return Expansion(through, manifest.total, ended)
 
 
+def copy_missing_pairs(tx: Tx, manifest_id: str, fence: int, limit: int) -> Copied:
+    """Make the intents anew of those of the next `limit` pairs of the promoted canary that have none.
+
+    The last ones open the manifest and release its lease. Raises `LeaseLost` under a stale fence.
+    """
+    manifest = manifests.find(tx, System(), manifest_id)
+    if manifest is None:
+        raise LeaseLost(f"manifest {manifest_id} is gone")
+    after = Place.parse(manifest.cursor).item
+    rows = intents.left_out_after(tx, manifest.promotes, after - 1, limit)
+    met = [Met(row.document, row.locale) for row in rows]
+    ended = len(rows) < limit
+    place = Place("done") if ended else Place(again=True, item=rows[-1].ordinal + 1)
+    return Copied(record_walk(tx, manifest_id, fence, met, place), ended)
+
+
 def reopen_incomplete(tx: Tx, limit: int) -> int:
     """Have manifests gone through once more that have fewer intents than they had; how many manifests.
 
     Nothing of ours removes an intent of an open manifest: this mends what a person or a restored copy did.
-    Stored pairs are made again where they were. A scope is walked again, and what it meets anew comes behind
-    all others: a pair that its source has not any more is gone, and the total says so. A canary keeps its
-    sample; what was in it and is made again under another ordinal is left out.
+    Stored pairs are made again where they were. A scope is walked again, and so is what a promoted canary
+    left out; what is met anew comes behind all others. A pair that is gone from there as well is gone, and
+    the total says so. A canary keeps its sample; what was in it and is made again under another ordinal is
+    left out.
     """
     sums = tables.shards
     made = sa.select(sa.func.coalesce(sa.func.sum(sums.c.intents), 0)).where(
@@ -151,11 +176,10 @@ def reopen_incomplete(tx: Tx, limit: int) -> int:
     )
     fewer = (
         _MANIFESTS.c.phase == "open",
-        _MANIFESTS.c.promotes.is_(None),
         sa.not_(is_set(_MANIFESTS.c.canceled)),
         made.scalar_subquery() < _MANIFESTS.c.total,
     )
-    seen = sa.select(_MANIFESTS.c.id, _MANIFESTS.c.scope, _MANIFESTS.c.cursor)
+    seen = sa.select(_MANIFESTS.c.id, _MANIFESTS.c.scope, _MANIFESTS.c.cursor, _MANIFESTS.c.promotes)
     found = tx.all(seen.where(*fewer).limit(limit))
     for row in found:
         again = sa.update(_MANIFESTS).where(_MANIFESTS.c.id == row.id, _MANIFESTS.c.phase == "open")
@@ -167,6 +191,8 @@ def reopen_incomplete(tx: Tx, limit: int) -> int:
 def _from_the_first(manifest: Row) -> dict[str, Any]:
     """Where an enumeration that has ended begins once more."""
     sample = Place.parse(manifest.cursor).sample
+    if manifest.promotes:
+        return {"cursor": Place(again=True).text, "total_known": False}
     if not manifest.scope:
         return {"cursor": Place(again=True, sample=sample).text}
     unknown = {"total_known": False, "gaps": None, "ignored_without_id": 0, "attempt_count": 0}
