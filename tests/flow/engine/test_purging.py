@@ -96,6 +96,30 @@ async def test_answers_go_once_their_call_is_closed_and_stay_while_it_is_open(da
         assert len(await here.rows("ai_usage")) == 1, "bought once"
 
 
+async def test_a_job_in_quarantine_keeps_its_paid_answer_as_long_as_a_person_may_redrive_it(
+    database_url: str,
+) -> None:
+    """[M-296] a month; then its call is closed, and texts and answer go as any other's."""
+    async with world(database_url) as here:
+        accepted = await here.accept(TEXTS)
+        for _ in range(5):
+            await Process(here, Life(after=("before close_call", 1))).drain_until_killed()
+            await here.abandon()
+        assert await Process(here).drain() == ["failed"]
+        await here.database.run(address, "delivered")
+        await retain(here)
+        assert (await standing(here))[0]
+        assert len(await here.rows("answers")) == 1
+        await here.database.run(age, 31)
+        await retain(here)
+        await retain(here)
+        assert await standing(here) == (False, False)
+        assert await here.rows("answers") == []
+        assert [row.state for row in await here.rows("calls")] == ["closed"]
+        with pytest.raises(CallerError):
+            await here.database.run(redriving.redrive_job, HOME, accepted.job_id, "olga")
+
+
 async def test_of_a_redrive_and_a_purge_at_once_one_wins(database_url: str) -> None:
     """[M-296] a quarantined job past its time is redriven with its texts, or not at all."""
     async with world(database_url) as here:

@@ -119,6 +119,21 @@ async def test_a_poison_job_whose_last_worker_vanishes_as_well_ends_unasked(sqli
         await here.assert_money_is_true()
 
 
+async def test_a_redriven_job_takes_the_answer_that_nobody_had_judged(sqlite_url: str) -> None:
+    provider = rehearsal(microusd_per_token=3)
+    async with world(sqlite_url, provider) as here:
+        accepted = await here.accept({"a": {"t": "Hello"}})
+        for _ in range(5):
+            await Process(here, Life(after=("before close_call", 1))).drain_until_killed()
+            await here.abandon()
+        assert await Process(here).drain() == ["failed"]
+        await here.database.run(redriving.redrive_job, HOME, accepted.job_id, "olga")
+        assert await Process(here).drain() == ["completed"]
+        assert await here.texts(accepted.job_id) == {"t": "fr Hello"}
+        assert accepted_calls(provider) == 1
+        await here.assert_money_is_true()
+
+
 async def test_a_redriven_job_buys_nothing_anew_that_is_unknown(database_url: str) -> None:
     """The policy for unknown calls holds for it, too: where nothing may be paid twice, the call is held."""
     provider = rehearsal(microusd_per_token=3)

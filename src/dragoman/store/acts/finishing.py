@@ -92,7 +92,7 @@ def _end(tx: Tx, job: Row, status: Status, code: str, message: str) -> None:
     if status == "failed" and code == QUARANTINED:
         _take_over(tx, job.id)  # whoever redrives the job goes on from its calls, and buys none anew
     else:
-        _close_calls(tx, job.id)
+        close_calls(tx, job.id)
     jobs.recount(tx, job.id)
     items = _end_items(tx, job)
     counted = jobs.find(tx, Workspace(job.workspace), job.id) or job
@@ -146,7 +146,7 @@ def _end_items(tx: Tx, job: Row) -> list[payloads.EndedItem]:
     return ended
 
 
-def _close_calls(tx: Tx, job_id: str) -> None:
+def close_calls(tx: Tx, job_id: str) -> None:
     """Close what is open; what was never sent, or refused, will not be. An unknown effect stays unknown."""
     _take_over(tx, job_id)
     for call in calls.unclosed(tx, job_id):

@@ -16,6 +16,7 @@ from dragoman.kernel.limits import RETENTION_PAGE
 from dragoman.machines.tables import EFFECT, JOB, OUTBOX, RECEIPT
 from dragoman.model.jobs import QUARANTINED
 from dragoman.model.scopes import System
+from dragoman.store.acts import finishing
 from dragoman.store.rows import cursors
 from dragoman.store.schema import effects, engine, site
 from dragoman.store.transaction import Row, Tx
@@ -100,10 +101,14 @@ def purge_job(tx: Tx, scope: System, job_id: str, days: int) -> bool:
     Holds the job, as a redrive does: whoever comes second sees what the first one did.
     """
     job = tx.first(sa.select(_J).where(_J.c.id == job_id).with_for_update())
-    if job is None or job.state not in JOB.terminal or job.ended_at is None or _is_uncertain(tx, job):
+    if job is None or job.state not in JOB.terminal or job.ended_at is None or _is_unknown(tx, job):
         return False
     age = tx.now - job.ended_at
     kept = seconds(days * _DAY_SECONDS)
+    if _has_open_call(tx, job):
+        if job.error_code != QUARANTINED or age < kept:
+            return False
+        finishing.close_calls(tx, job.id)  # from now on nobody can have it tried again
     if age >= _KEPT_TIMES * kept and not _is_owed(tx, job):
         _remove(tx, job)
         return True
@@ -131,17 +136,18 @@ def _was_read(tx: Tx, job: Row) -> bool:
     return bool(job.ended_at < tx.now - seconds(_DAY_SECONDS * 30))
 
 
-def _is_uncertain(tx: Tx, job: Row) -> bool:
-    """Whether a call of a job is open or held, or its end is unknown."""
+def _is_unknown(tx: Tx, job: Row) -> bool:
+    """Whether nobody knows what became of a call of a job."""
     effect = effects.effects
     unknown = effect.c.state.in_(sorted({"UNKNOWN", "IN_FLIGHT", "PROVIDER_ACCEPTED_LOCAL_PENDING"}))
+    lost = sa.select(_C.c.id).select_from(_C.join(effect, effect.c.id == _C.c.effect_id))
+    return tx.first(lost.where(_C.c.job_id == job.id, unknown).limit(1)) is not None
+
+
+def _has_open_call(tx: Tx, job: Row) -> bool:
+    """Whether a call of a job is open or held: of an ended one, where it is in quarantine."""
     open_call = sa.select(_C.c.id).where(_C.c.job_id == job.id, _C.c.state != "closed")
-    lost = (
-        sa.select(_C.c.id)
-        .select_from(_C.join(effect, effect.c.id == _C.c.effect_id))
-        .where(_C.c.job_id == job.id, unknown)
-    )
-    return any(tx.first(asked.limit(1)) is not None for asked in (open_call, lost))
+    return tx.first(open_call.limit(1)) is not None
 
 
 def _remove(tx: Tx, job: Row) -> None:
