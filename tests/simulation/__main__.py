@@ -4,6 +4,7 @@ python -m tests.simulation --seeds 200            the exhaustive pass, 200 seeds
 python -m tests.simulation --seeds 1 --seed 7     one seed again, with its whole story
 python -m tests.simulation --strike point:85:kill the calm world, struck there; `--pair` for two processes,
                                                   `--one-file` for the world of one file for all locales
+python -m tests.simulation --seeds 200 --far      the same with a far engine in every one of the seeds
 python -m tests.simulation --exhaustive           that pass alone; `--mutants` likewise
 """
 
@@ -18,8 +19,8 @@ from dataclasses import replace
 from tests.simulation import mutants
 from tests.simulation.faults import one
 from tests.simulation.hunt import caught, exhaustive, hunted, seeds
-from tests.simulation.settings import BATCHES, CALM, ONE_FILE, Setting, of_seed
-from tests.simulation.world import Outcome
+from tests.simulation.recording import Outcome
+from tests.simulation.settings import BATCHES, CALM, ONE_FILE, Setting, far_of_seed, of_seed
 
 STORY_LINES_MAX = 120
 PROBLEMS_RETOLD_MAX = 5
@@ -42,11 +43,12 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.strike:
         place, number, kind = asked.strike.split(":")
         calm = ONE_FILE if asked.one_file else BATCHES if asked.batches else CALM
+        calm = replace(calm, far=asked.far or asked.far_asked, asks_only=asked.far_asked)
         calm = replace(calm, people=(*calm.people, "cancel")) if asked.cancel else calm
-        calm = replace(calm, processes=2 if asked.pair else 1)
+        calm = replace(calm, processes=2 if asked.pair else 1, seed=asked.seed or 0)
         return _replay(calm.struck(one(place, int(number), kind)))
     if asked.seed is not None and asked.seeds == 1:
-        return _replay(of_seed(asked.seed))
+        return _replay((far_of_seed if asked.far else of_seed)(asked.seed))
     every = not (asked.exhaustive or asked.mutants)
     wrong: list[Outcome] = []
     free: list[str] = []
@@ -55,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         wrong += _pass("every point, commit and call", exhaustive(), until(share))
     if every:
         first = asked.seed or (time.time_ns() % FRESH_SEEDS if asked.fresh else 0)
-        wrong += _pass(f"seeds from {first}", seeds(first, asked.seeds), until(1.0))
+        wrong += _pass(f"seeds from {first}", seeds(first, asked.seeds, asked.far), until(1.0))
     if asked.mutants or every:
         free += _mutants(whole=asked.mutants)
     for outcome in wrong:
@@ -82,6 +84,8 @@ def _asked(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--one-file", action="store_true", help="with --strike: one file for all locales")
     parser.add_argument("--batches", action="store_true", help="with --strike: every call is a batch")
     parser.add_argument("--cancel", action="store_true", help="with --strike: somebody cancels meanwhile")
+    parser.add_argument("--far", action="store_true", help="with a far engine, in seeds or in the strike")
+    parser.add_argument("--far-asked", action="store_true", help="with --strike: one that calls nobody back")
     return parser.parse_args(arguments)
 
 
@@ -148,11 +152,14 @@ def _retold(outcome: Outcome) -> Iterator[str]:
 def _again(setting: Setting) -> str:
     """The command that plays this world once more."""
     if setting.is_shuffled:
-        return f"  again: python -m tests.simulation --seeds 1 --seed {setting.seed}"
+        far = " --far" if setting.far else ""
+        return f"  again: python -m tests.simulation --seeds 1 --seed {setting.seed}{far}"
     [((place, number), kind)] = setting.plan.faults.items() or [(("point", 0), "kill")]
     more = " --pair" if setting.processes > 1 else ""
     more += " --one-file" if setting.shelf == ONE_FILE.shelf and not setting.batched else ""
     more += " --batches" if setting.batched else ""
+    more += " --far-asked" if setting.asks_only else " --far" if setting.far else ""
+    more += f" --seed {setting.seed}" if setting.seed else ""
     more += " --cancel" if "cancel" in setting.people else ""
     return f"  again: python -m tests.simulation --strike '{place}:{number}:{kind}'{more}"
 

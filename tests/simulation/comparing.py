@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from tests.simulation.people import SPOKEN_FOR, TAKEN, THEIRS
+from tests.simulation.recording import Outcome
 from tests.simulation.settings import Setting
 from tests.simulation.shelves import LOCALES, SHARED, Texts, target_of
-from tests.simulation.world import Outcome
 
 
 def compared(outcome: Outcome, calm: Outcome) -> Outcome:

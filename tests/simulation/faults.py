@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,13 +18,25 @@ Kind = Literal[
     "answer lost",  # the outside has done it, and its answer is lost
     "twice",  # the network carries one send two times
     "late",  # the sender gives up, and what it sent arrives afterwards
+    "refused",  # nobody listens there, this once
+    "away",  # nobody listens there for a while
+    "sent in vain",  # the connection stood, and broke before anybody read
+    "slow",  # it arrives, and others may arrive before it
+    "gateway",  # somebody between answers that the other side is ill, which may have done it or not
+    "busy",  # somebody between asks to come back later
+    "cut short",  # the answer breaks off in the middle
 ]
-Place = Literal["point", "commit", "call"]
-"""Points are all counted; those before a commit, and those before a call, also among themselves."""
+Place = Literal["point", "commit", "call", "wire"]
+"""Points are all counted; those before a commit, a call, or a request to another host, also among
+themselves.
+"""
 
 ANYWHERE: tuple[Kind, ...] = ("kill", "kill", "pause", "pause", "stop", "jump")
 COMMIT: tuple[Kind, ...] = ("commit lost", "commit unmade", "rolled back")
 CALL: tuple[Kind, ...] = ("answer lost", "late", "twice")
+WIRE: tuple[Kind, ...] = (
+    "answer lost", "late", "twice", "refused", "away", "sent in vain", "slow", "gateway", "busy", "cut short",
+)  # fmt: skip
 
 PAUSES_SECONDS = (1.0, 200.0)
 JUMPS_SECONDS = (-240.0, -20.0, 50.0, 400.0)
@@ -56,14 +68,19 @@ def one(place: Place, number: int, kind: Kind) -> Plan:
     return Plan({(place, number): kind})
 
 
-def drawn(dice: random.Random, most: Mapping[Place, int], faults: int) -> Plan:
+def drawn(
+    dice: random.Random,
+    most: Mapping[Place, int],
+    faults: int,
+    among: Sequence[Place] = ("point", "point", "commit", "call"),
+) -> Plan:
     """So many faults, each somewhere among the first `most` of its place."""
-    return Plan(dict(_draws(dice, most, faults)))
+    return Plan(dict(_draws(dice, most, faults, among)))
 
 
 def _draws(
-    dice: random.Random, most: Mapping[Place, int], faults: int
+    dice: random.Random, most: Mapping[Place, int], faults: int, among: Sequence[Place]
 ) -> Iterator[tuple[tuple[Place, int], Literal["any"]]]:
     for _ in range(faults):
-        place: Place = dice.choice(("point", "point", "commit", "call"))
+        place: Place = dice.choice(among)
         yield (place, dice.randint(1, most[place])), "any"

@@ -12,11 +12,22 @@ from itertools import product
 from pathlib import Path
 
 from tests.simulation.comparing import compared
-from tests.simulation.faults import CALL, COMMIT, one
+from tests.simulation.faults import CALL, COMMIT, WIRE, one
 from tests.simulation.mutants import ALL as MUTANTS
-from tests.simulation.settings import BATCHES, CALM, ONE_FILE, Setting, of_seed
+from tests.simulation.recording import Outcome
+from tests.simulation.settings import (
+    BATCHES,
+    CALM,
+    FAR,
+    FAR_ASKED,
+    FAR_CANCELED,
+    ONE_FILE,
+    Setting,
+    far_of_seed,
+    of_seed,
+)
 from tests.simulation.shelves import SHELVES, Shelf, edited
-from tests.simulation.world import Outcome, World
+from tests.simulation.world import World
 
 _MEMORY = Path("/dev/shm")
 """Files of worlds live in memory where the system offers that: nobody cuts the power of a world."""
@@ -24,6 +35,12 @@ _MEMORY = Path("/dev/shm")
 _BESIDE_THE_VENDOR = ("before completion", "after completion", "withdrawal", "start_call", "settle_call",
                       "record_inquiry", "close_call", "cancel_job", "put_control")  # fmt: skip
 """Parts of the names of points, where money is in somebody's hands."""
+_BESIDE_THE_WIRE = ("POST", "GET", "PUT", "persist_submissions", "accept_submission", "record_send",
+                    "put_control", "finish_job", "begin_deliveries", "keep_receipt", "settle_",
+                    "record_control", "mark_processing")  # fmt: skip
+"""Parts of the names of points, where one side knows what the other does not."""
+_REQUESTS = ("before GET ", "before POST ", "before PUT ")
+"""How the points begin at which a request goes out."""
 
 MUTANT_SEEDS_MAX = 100
 MUTANT_DRAWS = 8
@@ -71,6 +88,9 @@ def exhaustive() -> Iterator[Setting]:
         yield alone.struck(one("call", number, kind))
     yield from stalls(pair)
     yield from batches()
+    yield from wires(FAR)
+    yield from wires(FAR_ASKED, ("/jobs/…", "settle_event", "mark_processing"))
+    yield from wires(FAR_CANCELED, ("PUT", "control", "cancel"))
     yield from writes_into_one_file()
 
 
@@ -101,6 +121,20 @@ def writes_into_one_file() -> Iterator[Setting]:
     yield from held_calls(pair)
 
 
+def wires(world: Setting, names: Sequence[str] = ("",)) -> Iterator[Setting]:
+    """Of a world whose engine is far: each request over the network spoiled once in each way, and each point
+    beside one, or beside what is written of one, killed once; where `names` are given, only such as hold one.
+    """
+    points = play(world).points
+    requests = [point for point in points if point.startswith(_REQUESTS)]
+    for (number, request), kind in product(enumerate(requests, start=1), WIRE):
+        if any(name in request for name in names):
+            yield world.struck(one("wire", number, kind))
+    for number, point in enumerate(points, start=1):
+        if any(name in point for name in names) and any(name in point for name in _BESIDE_THE_WIRE):
+            yield world.struck(one("point", number, "kill"))
+
+
 def held_calls(setting: Setting) -> Iterator[Setting]:
     """A process of two stopped before each call until another has overtaken it."""
     for number in range(1, play(setting).places["call"] + 1):
@@ -127,9 +161,9 @@ def _calm_commits(setting: Setting) -> Sequence[str]:
 _COMMITS: dict[str, Sequence[str]] = {}
 
 
-def seeds(first: int, count: int) -> Iterator[Setting]:
-    """The worlds of so many seeds."""
-    return (of_seed(seed) for seed in range(first, first + count))
+def seeds(first: int, count: int, far: bool = False) -> Iterator[Setting]:
+    """The worlds of so many seeds; `far`: each with a far engine."""
+    return map(far_of_seed if far else of_seed, range(first, first + count))
 
 
 def hunted(settings: Iterable[Setting], goes_on: Callable[[], bool] = lambda: True) -> Iterator[Outcome]:
@@ -158,6 +192,8 @@ def worlds_for(mutant: str) -> Iterator[Setting]:
     yield planted.world
     if planted.world.is_shuffled:
         yield from (replace(planted.world, seed=draw) for draw in range(SHUFFLED_DRAWS))
+    if planted.world.far:
+        yield from wires(planted.world)
     for draw, groups in product(range(MUTANT_DRAWS), (True, False)):
         pair = replace(planted.world, seed=draw, processes=2, groups=groups)
         if planted.overtaken_before:

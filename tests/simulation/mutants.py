@@ -35,8 +35,9 @@ from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 from tests.simulation import mutants_of_care as of_care
 from tests.simulation import mutants_of_money as of_money
-from tests.simulation.faults import one
-from tests.simulation.settings import BATCHES, CALM, CANARY, ONE_FILE, SCOPE, Setting, of_seed
+from tests.simulation import mutants_of_wire as of_wire
+from tests.simulation.faults import Plan, one
+from tests.simulation.settings import BATCHES, CALM, CANARY, FAR, ONE_FILE, SCOPE, Setting, of_seed
 
 _SHARDS = tables.shards
 
@@ -290,6 +291,9 @@ _SHUFFLED = replace(CALM, seed=1, is_shuffled=True)
 _REDRIVEN = replace(_SHUFFLED, people=("redrive",), askable=True)
 _RETAINED = replace(CALM, people=("retain", "redrive"))
 _RUN = replace(CALM, people=("run",))
+_FAR = replace(FAR, patience_seconds=7_200.0)
+_UNHEARD = Plan({("wire", number): "answer lost" for number in range(2, 16)})
+"""The network answers nothing for so long that a site might give up."""
 
 ALL: Mapping[str, Mutant] = {
     "a cursor before its pairs": Mutant(
@@ -367,6 +371,25 @@ ALL: Mapping[str, Mutant] = {
     "a pass admitted anew": Mutant(of_care.passes_admitted_anew, "begin_pass", world=_RUN),
     "a pass counted while it is at work": Mutant(of_care.passes_counted_while_at_work, world=_RUN),
     "a run beside another": Mutant(of_care.runs_that_join_nobody, world=_RUN),
+    "a gateway's word taken for a refusal": Mutant(
+        of_wire.ill_taken_for_refusing, world=replace(_FAR, seed=1, plan=one("wire", 2, "gateway"))
+    ),
+    "a gateway's word taken for an acceptance": Mutant(
+        of_wire.ill_taken_for_accepting, world=_FAR.struck(one("wire", 2, "gateway"))
+    ),
+    "a submission under a fresh id": Mutant(
+        of_wire.sent_under_a_fresh_id, world=_FAR.struck(one("wire", 2, "answer lost"))
+    ),
+    "a submission given up in doubt": Mutant(of_wire.given_up_in_doubt, world=_FAR.struck(_UNHEARD)),
+    "an event answered before it is kept": Mutant(
+        of_wire.answered_before_it_is_kept, world=_FAR.struck(one("point", 150, "kill"))
+    ),
+    "an event applied as often as it comes": Mutant(
+        of_wire.applied_as_often_as_it_comes, world=_FAR.struck(one("wire", 3, "answer lost"))
+    ),
+    "an ended job that reconciliation ignores": Mutant(
+        of_wire.ended_jobs_ignored, world=replace(_FAR, asks_only=True)
+    ),
     "a person's text taken back": Mutant(
         taken_back_with_theirs, world=replace(ONE_FILE, people=("apart", "word", "revert"))
     ),

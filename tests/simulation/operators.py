@@ -14,6 +14,7 @@ from dragoman.model.scopes import Workspace
 from dragoman.store.acts import delivering, redriving
 from dragoman.wiring.services import Services
 from tests.simulation import keeping
+from tests.simulation.ground import Database
 from tests.simulation.scene import CALLER, Scene
 from tests.simulation.shelves import LOCALES
 
@@ -84,9 +85,9 @@ class Operators:
         await self._scene.pass_time(self._dice.random() * 40.0)
         if self._dice.random() < 0.5:
             self._mend()
-        for (delivery,) in self._scene.database.all("SELECT id FROM outbox ORDER BY id"):
+        for (delivery,) in self._scene.engines.all("SELECT id FROM outbox ORDER BY id"):
             await self._redrive_delivery(delivery)
-        for (job,) in self._scene.database.all("SELECT id FROM jobs ORDER BY id"):
+        for (job,) in self._scene.engines.all("SELECT id FROM jobs ORDER BY id"):
             await self._redrive_job(job)
 
     async def redrive(self) -> None:
@@ -107,23 +108,23 @@ class Operators:
         """
         self._scene.look_back()
         database = self._scene.database
-        jobs = [job for (job,) in database.all(_OVER)]
+        jobs = [job for (job,) in self._scene.engines.all(_OVER)]
         manifests = [manifest for (manifest,) in database.all(keeping.REASONS)]
         self._scene.set_clock_on((keeping.DAYS + 1) * 24 * 3600)
         await self._ask("r-7", "all")
         await self._scene.settled()
-        await self._until_gone("manifests", manifests)
+        await self._until_gone(database, "manifests", manifests)
         self._scene.set_clock_on((keeping.DAYS + 1) * 24 * 3600)
-        await self._until_gone("jobs", jobs)
+        await self._until_gone(self._scene.engines, "jobs", jobs)
 
-    async def _until_gone(self, table: str, ids: Sequence[str]) -> None:
+    async def _until_gone(self, database: Database, table: str, ids: Sequence[str]) -> None:
         held = f"SELECT count(*) FROM {table} WHERE id IN ({', '.join('?' * len(ids))})"
         for _ in range(LOOKS_MAX):
-            if not self._scene.database.one(held, *ids):
+            if not database.one(held, *ids):
                 return
             await self._scene.pass_time(100.0)
             await self._scene.settled()
-        left = self._scene.database.one(held, *ids)
+        left = database.one(held, *ids)
         self._scene.problem(f"{left} {table} stay, and their time is over")
 
     def _mend(self) -> None:
@@ -133,8 +134,8 @@ class Operators:
 
     async def _redrive_all(self) -> None:
         for _ in range(ROUNDS_MAX):
-            dead = self._scene.database.all(_DEAD)
-            lost = self._scene.database.all(_IN_QUARANTINE)
+            dead = self._scene.engines.all(_DEAD)
+            lost = self._scene.engines.all(_IN_QUARANTINE)
             for (delivery,) in dead:
                 await self._redrive_delivery(delivery)
             for (job,) in lost:
@@ -150,11 +151,11 @@ class Operators:
             scope = Workspace(CALLER.workspace)
             await services.database.run(delivering.redrive_delivery, scope, delivery, CALLER.actor)
 
-        await self._scene.as_client(redrive, *_NOT_SO)
+        await self._scene.as_client(redrive, *_NOT_SO, side="engine")
 
     async def _redrive_job(self, job: str) -> None:
         async def redrive(services: Services) -> None:
             scope = Workspace(CALLER.workspace)
             await services.database.run(redriving.redrive_job, scope, job, CALLER.actor)
 
-        await self._scene.as_client(redrive, *_NOT_SO)
+        await self._scene.as_client(redrive, *_NOT_SO, side="engine")

@@ -27,6 +27,11 @@ TAKEN, SPOKEN_FOR = LOCALES
 """The locale that is taken back alone, and the one in which somebody writes into shared files by hand."""
 _SPARE_TOKENS = 3_000
 _SAMPLE = 2
+_UNSENT = """
+    SELECT manifest_id, id FROM intents WHERE state = 'failed' AND retryable
+    AND error_code IN ('retry_exhausted', 'backend_unavailable', 'backend_rate_limited')
+    AND manifest_id IN (SELECT id FROM manifests WHERE NOT canceled) ORDER BY id
+"""
 
 
 class People:
@@ -40,7 +45,7 @@ class People:
         """What people wrote at targets, before the world began or in it; shared ones as they began."""
         self._operators = Operators(scene, dice, self._ask)
         if "allow" in scene.setting.people:
-            scene.database.set_quota(CALLER.workspace, _SPARE_TOKENS)
+            scene.engines.set_quota(CALLER.workspace, _SPARE_TOKENS)
         if "owner" in scene.setting.people:
             self._write("de/shop.json")
 
@@ -52,7 +57,7 @@ class People:
                      "rival": self._rival, "meddle": self._meddle, "edit": self._edit,
                      "rest": self._rest, "allow": self._allow, "redrive": self._operators.look}  # fmt: skip
         await asyncio.gather(*(act() for deed, act in meanwhile.items() if deed in deeds))
-        await self._scene.settled()
+        await self._settled()
         if self._scene.setting.asks == "canary":
             await self._promote()
         afterwards = {
@@ -70,7 +75,23 @@ class People:
         for deed, act in afterwards.items():
             if deed in deeds:
                 await act()
-                await self._scene.settled()
+                await self._settled()
+
+    async def _settled(self) -> None:
+        """Wait until nothing is open; what an engine that was away for too long never took is asked for once
+        more.
+        """
+        await self._scene.settled()
+        while self._scene.setting.far and (unsent := self._scene.database.all(_UNSENT)):
+            self._scene.note(f"{len(unsent)} intents were not sent, and are retried")
+            for manifest in sorted({manifest for manifest, _ in unsent}):
+                mine = [intent for its, intent in unsent if its == manifest]
+                await self._scene.as_client(
+                    lambda services, manifest=manifest, mine=mine: services.steering.retry(  # type: ignore[misc]
+                        CALLER.workspace, manifest, CALLER.actor, mine
+                    )
+                )
+            await self._scene.settled()
 
     async def let_go(self) -> None:
         """Look at the held calls, and let them be sent once more."""
@@ -81,7 +102,8 @@ class People:
             await self._scene.as_client(
                 lambda services, manifest=manifest: services.controls.release(  # type: ignore[misc]
                     Workspace(CALLER.workspace), manifest, CALLER.actor, "looked"
-                )
+                ),
+                side="engine",
             )
 
     async def _begin(self) -> None:
@@ -206,16 +228,16 @@ class People:
         """More than the month holds is spent at no time; then somebody raises it."""
         await self._wait(900.0)
         month = "SELECT reserved_tokens + spent_tokens FROM budgets WHERE scope = 'month'"
-        spent = self._scene.database.one(month) or 0
+        spent = self._scene.engines.one(month) or 0
         self._demand(spent <= _SPARE_TOKENS, f"{spent} of the month's {_SPARE_TOKENS} tokens are spent")
-        self._scene.database.set_quota(CALLER.workspace, 10_000_000)
+        self._scene.engines.set_quota(CALLER.workspace, 10_000_000)
         self._scene.note("the month's tokens are raised")
 
     async def _spare(self) -> None:
         """A small budget first, none later: never is more spent and reserved than allowed."""
         await self._control({"revision": 1, "budget": {"tokens": _SPARE_TOKENS}})
         await self._wait(600.0)
-        spent = self._scene.database.one(
+        spent = self._scene.engines.one(
             "SELECT reserved_tokens + spent_tokens FROM budgets WHERE scope = 'client_job' AND scope_key = ?",
             self._manifests["r-1"],
         )
@@ -228,7 +250,7 @@ class People:
             answer = await services.controls.put(scope, self._manifests["r-1"], said)
             return bool(answer["applied"])
 
-        applied: bool = await self._scene.as_client(put)
+        applied: bool = await self._scene.as_client(put, side="engine")
         self._scene.note(f"control {dict(said)} is applied: {applied}")
         return True
 
@@ -349,7 +371,7 @@ class People:
 
     def _begun(self, manifest: str) -> int:
         """How many attempts at calls were begun for a manifest."""
-        count: int = self._scene.database.one(
+        count: int = self._scene.engines.one(
             "SELECT count(*) FROM attempts a JOIN effects e ON e.id = a.effect_id"
             " WHERE e.family = 'completion' AND a.correlation_id = ?",
             manifest,

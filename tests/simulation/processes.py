@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Literal, Protocol
 
 from dragoman.store.timekeeping import HostTime
 from tests.simulation.faults import Kind
 from tests.simulation.virtual import HostClock
+
+Side = Literal["site", "engine", "both"]
+"""Whose a process is; where site and engine share a database, everybody's."""
 
 _MOMENT_SECONDS = 1e-6
 """Less than this is no time: the loop rounds it away."""
@@ -40,8 +43,9 @@ class Fate(Protocol):
 class Process:
     """What a killed process takes with it: its tasks. Every door that they use asks whether it lives."""
 
-    def __init__(self, fate: Fate, name: str, number: int) -> None:
+    def __init__(self, fate: Fate, name: str, number: int, side: Side = "both") -> None:
         self.name = name
+        self.side = side
         self.owner = f"simulated/boot/{number}/{number}"
         self.gone = asyncio.Event()
         self.died_at = 0.0

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 from collections.abc import Mapping
 from pathlib import Path
 
 from dragoman.families.completion import Completion
-from dragoman.wiring.settings import Settings, SubmissionSettings
+from dragoman.wiring.settings import EngineSettings, Settings, SubmissionSettings
+from tests.simulation.processes import Side
 from tests.simulation.scene import CALLER
 from tests.simulation.settings import Setting
 from tests.simulation.vendors import Vendor, named
+from tests.simulation.wire import CALLBACK_URL, ENGINE_URL
+
+TOKEN = "the site's token"
+SECRETS: Mapping[str, str] = {
+    "DRAGOMAN_ENGINE_TOKEN": TOKEN,
+    "DRAGOMAN_CALLBACK_SECRET": "a callback secret of worlds",
+    "DRAGOMAN_SEALING_KEY": base64.b64encode(bytes(32)).decode(),
+}
+"""What the environment of hosts holds where the engine is far."""
 
 
 def completion_of(vendors: Mapping[str, Vendor]) -> Completion:
@@ -19,11 +30,15 @@ def completion_of(vendors: Mapping[str, Vendor]) -> Completion:
     return Completion(makers, "vendor", makers)
 
 
-def settings_of(setting: Setting, folder: Path) -> Settings:
-    """What all processes of a world read."""
+def settings_of(setting: Setting, folder: Path, side: Side) -> Settings:
+    """What all processes of a world, or of one side, read."""
     small = setting.is_small
+    callback_url = "" if setting.asks_only else CALLBACK_URL
     return Settings(
         workspace=CALLER.workspace,
+        engine=EngineSettings(url=ENGINE_URL, callback_url=callback_url)
+        if side == "site"
+        else EngineSettings(),
         prepare_per_step=2 if small else 100,
         submit_per_step=1 if small else 4,
         submissions=SubmissionSettings(items=2) if small else SubmissionSettings(),

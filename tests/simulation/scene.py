@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from dragoman.flow.site.admission import Caller
 from dragoman.wiring.services import Services
 from tests.simulation.ground import Database
+from tests.simulation.processes import Side
 from tests.simulation.settings import Setting
 from tests.simulation.vendors import Vendor
 
@@ -21,6 +22,8 @@ class Scene(Protocol):
 
     setting: Setting
     database: Database
+    engines: Database
+    """The engine's; the same where that is not far."""
     folder: Path
     receiver_says: int
     """The status that the receiver of events answers to each of them; 0 where it is well."""
@@ -30,8 +33,10 @@ class Scene(Protocol):
         """Everybody who translates here, by name."""
         ...
 
-    async def as_client(self, ask: Ask, *forgiven: str) -> Any:
-        """Ask a process that lives, again when it dies; errors with a forgiven code count as an answer."""
+    async def as_client(self, ask: Ask, *forgiven: str, side: Side = "site") -> Any:
+        """Ask a process of that side that lives, again when it dies; errors with a forgiven code count as an
+        answer.
+        """
         ...
 
     async def settled(self) -> None:

@@ -24,8 +24,12 @@ Deed = Literal[
     "retain",  # months pass: what has had its time goes while something new is asked for
 ]  # fmt: skip
 
-_PLACES: Mapping[Place, int] = {"point": 260, "commit": 90, "call": 20}
+_PLACES: dict[Place, int] = {"point": 260, "commit": 90, "call": 20}
 """About as many points, commits and calls as a calm process has: faults are drawn among so many."""
+_WIRES = 8
+"""About as many requests as go over the network in a calm world."""
+_FAR_SHARE = 0.15
+"""How many of the seeds have a far engine."""
 
 _FORMATS_SHARE = 0.4
 """How many of the seeds have several formats, shared files among them."""
@@ -62,6 +66,14 @@ class Setting:
     """How the first request says what is wanted: by pairs, or by a scope, which a canary samples first."""
     has_queue: bool = False
     """Whether processes wake each other over a queue server, which has bad days of its own."""
+    far: bool = False
+    """Whether the engine stands elsewhere, on a database of its own, and is spoken to over a network."""
+    engines: int = 1
+    """How many processes a far engine has."""
+    asks_only: bool = False
+    """Whether a far engine has no address to send its events to: the site asks."""
+    patience_seconds: float = 3 * 86_400.0
+    """Virtual time in which everything has to settle."""
     is_shuffled: bool = False
     """Whether the seed decides how long every step takes; else all of them take the same."""
 
@@ -83,6 +95,11 @@ class Setting:
         """The same world under another plan."""
         return replace(self, plan=plan)
 
+    @property
+    def _engine(self) -> str:
+        told = "that only answers" if self.asks_only else "that calls back"
+        return f"a far engine of {self.engines} processes {told}, " if self.far else ""
+
     def __str__(self) -> str:
         answers = "background" if self.background else "askable" if self.askable else "dumb"
         answers = "batch" if self.batched else answers
@@ -95,7 +112,7 @@ class Setting:
             f"leases of the dead {'freed' if self.frees else 'run out'}, a {money} {answers} provider{heirs} "
             f"in {weather} weather, {'a queue server, ' if self.has_queue else ''}"
             f"unknown calls: {self.on_unknown}, "
-            f"asked by {self.asks}, people: {', '.join(self.people) or 'quiet'}, "
+            f"{self._engine}asked by {self.asks}, people: {', '.join(self.people) or 'quiet'}, "
             f"{'split roles, ' if self.splits_roles else ''}{'small' if self.is_small else 'usual'} bounds; "
             f"plan: {self.plan}"
         )
@@ -111,6 +128,13 @@ BATCHES = Setting(seed=0, shelf="shared", batched=True, on_unknown="hold")
 """The world of one file at the lower price: every call is a batch."""
 ONE_FILE = Setting(seed=0, shelf="shared", people=("apart", "part"))
 """The world of one file for all locales, struck wherever something is put in or taken out."""
+
+FAR = Setting(seed=0, far=True)
+"""The calm world, whose engine is far."""
+FAR_ASKED = Setting(seed=0, far=True, asks_only=True)
+"""The same, where nobody calls back."""
+FAR_CANCELED = Setting(seed=6, far=True, people=("cancel",))
+"""The same as the first, where somebody cancels while the engine works."""
 
 _SMALL: Mapping[str, int] = {
     "SHARD_INTENTS": 4,
@@ -182,7 +206,27 @@ _CARE_SHARE = 0.3
 
 
 def of_seed(seed: int) -> Setting:
-    """The world of a seed: everything about it, and up to five faults."""
+    """The world of a seed: everything about it, and its faults."""
+    is_far = random.Random(f"distance of {seed}").random() < _FAR_SHARE
+    return far_of_seed(seed) if is_far else _near(seed)
+
+
+def far_of_seed(seed: int) -> Setting:
+    """The world of a seed with a far engine, and faults of the network beside its own."""
+    setting, dice = _near(seed), random.Random(f"network of {seed}")
+    on_the_wire = drawn(dice, {"wire": _WIRES}, dice.choice((0, 1, 2, 3, 4, 6)), ("wire",))
+    return replace(
+        setting,
+        far=True,
+        people=tuple(deed for deed in setting.people if deed != "run"),
+        engines=dice.choice((1, 1, 2)),
+        asks_only=dice.random() < 0.25,
+        plan=Plan({**setting.plan.faults, **on_the_wire.faults}),
+    )
+
+
+def _near(seed: int) -> Setting:
+    """A world of one database, and up to six faults."""
     dice = random.Random(seed)
     splits_roles = dice.random() < 0.2
     processes = 3 if splits_roles else dice.choice((1, 2, 2))

@@ -8,9 +8,19 @@ import pytest
 
 from tests.simulation import mutants
 from tests.simulation.__main__ import main
-from tests.simulation.faults import one
+from tests.simulation.faults import WIRE, Kind, one
 from tests.simulation.hunt import calm, caught, judged, play
-from tests.simulation.settings import CALM, CANARY, ONE_FILE, SCOPE, Setting, of_seed
+from tests.simulation.settings import (
+    CALM,
+    CANARY,
+    FAR,
+    FAR_ASKED,
+    ONE_FILE,
+    SCOPE,
+    Setting,
+    far_of_seed,
+    of_seed,
+)
 from tests.simulation.shelves import LOCALES, SHARED, SHELVES
 
 
@@ -64,8 +74,38 @@ def test_worlds_of_seeds_settle_and_every_count_is_true(seed: int) -> None:
     assert outcome.problems == [], str(outcome.setting)
 
 
-def test_the_same_seed_tells_the_same_story() -> None:
-    first, again = play(of_seed(5)), play(of_seed(5))
+def test_a_far_engine_translates_the_same_on_a_database_of_its_own() -> None:
+    outcome = judged(FAR)
+    assert outcome.problems == []
+    assert outcome.targets == calm().targets
+    assert outcome.places["wire"] >= 3, "capacity, a submission, an event"
+
+
+@pytest.mark.parametrize("number", [2, 3], ids=["submission", "event"])
+@pytest.mark.parametrize("kind", WIRE)
+def test_a_network_that_fails_once_changes_nothing_of_the_end(number: int, kind: Kind) -> None:
+    """[M-156, M-158] whatever becomes of a submission or an event on its way."""
+    outcome = judged(FAR.struck(one("wire", number, kind)))
+    assert outcome.problems == [], str(outcome.setting)
+    assert any("***" in line.text and "POST" in line.text for line in outcome.story), "the fault has struck"
+
+
+@pytest.mark.parametrize("kind", ["refused", "cut short", "answer lost", "gateway"])
+def test_what_nobody_calls_back_about_is_asked_for(kind: Kind) -> None:
+    outcome = judged(FAR_ASKED.struck(one("wire", 3, kind)))
+    assert outcome.problems == [], str(outcome.setting)
+    assert not any("POST /v1/callbacks" in line.text for line in outcome.story)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_far_worlds_of_seeds_settle_and_both_sides_agree(seed: int) -> None:
+    outcome = judged(far_of_seed(seed))
+    assert outcome.problems == [], str(outcome.setting)
+
+
+@pytest.mark.parametrize("setting", [of_seed(5), far_of_seed(5)], ids=["near", "far"])
+def test_the_same_seed_tells_the_same_story(setting: Setting) -> None:
+    first, again = play(setting), play(setting)
     assert [str(line) for line in first.story] == [str(line) for line in again.story]
     assert first.targets == again.targets
     assert first.places == again.places

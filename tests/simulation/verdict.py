@@ -155,11 +155,11 @@ def _histories(database: Database) -> Iterator[str]:
 
 
 def _events(database: Database) -> Iterator[str]:
-    for event, state in database.all("SELECT id, state FROM outbox WHERE state != 'delivered'"):
+    for event, state in database.all("SELECT id, state FROM outbox WHERE state != 'delivered' AND url != ''"):
         yield f"event {event} is {state}"
     for event, receipts in database.all(
         "SELECT o.id, count(r.id) FROM outbox o LEFT JOIN receipts r ON r.event_id = o.id"
-        " GROUP BY 1 HAVING count(r.id) != 1"
+        " GROUP BY 1 HAVING count(r.id) != (o.url != '')"
     ):
         yield f"event {event} has {receipts} receipts"
     for (endpoint,) in database.all("SELECT endpoint FROM gone_endpoints"):

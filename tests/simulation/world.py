@@ -7,10 +7,10 @@ import contextvars
 import itertools
 import logging
 import math
+import os
 import random
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,27 +19,30 @@ from dragoman.kernel import processes
 from dragoman.kernel.errors import LeaseLost, StoreError
 from dragoman.kernel.identity import SeededChance
 from dragoman.store import database as store
-from dragoman.store.writer import Call, Tally
+from dragoman.store.writer import Tally
 from dragoman.wiring import rounds
 from dragoman.wiring.services import Services, assemble
 from dragoman.workers import Loop, free_vanished
-from tests.simulation import queueing, verdict
+from tests.simulation import across, queueing, verdict
 from tests.simulation.bounds import bounded
-from tests.simulation.faults import COMMIT, JUMPS_SECONDS, PAUSES_SECONDS, Kind, Place
-from tests.simulation.ground import Database
+from tests.simulation.faults import COMMIT, JUMPS_SECONDS, PAUSES_SECONDS, WIRE, Kind, Place
+from tests.simulation.floors import Floor
+from tests.simulation.listening import Answered, Request, answer
 from tests.simulation.outside import Door, EngineFace, WatchedOffload
 from tests.simulation.people import People
-from tests.simulation.performing import FaultySession, InlineReader, InlineWriter
-from tests.simulation.processes import HERE, Killed, Process
-from tests.simulation.providing import completion_of, settings_of
+from tests.simulation.performing import InlineReader, InlineWriter
+from tests.simulation.processes import HERE, Killed, Process, Side
+from tests.simulation.providing import SECRETS, TOKEN, completion_of, settings_of
+from tests.simulation.recording import Ears, Line, Outcome
 from tests.simulation.scene import Ask
 from tests.simulation.settings import Setting
+from tests.simulation.staffing import Post, posts_of
 from tests.simulation.vendors import HEIRS, vendor_of
 from tests.simulation.virtual import HostClock, Stuck, VirtualLoop
-from tests.simulation.watching import Watch
+from tests.simulation.wire import Network
 
-PATIENCE_SECONDS = 3 * 86_400.0
-"""Virtual time in which everything has to settle."""
+POINTS_MAX = 60_000
+"""More than any world needs: somebody goes round in circles."""
 PAUSE_MAX_SECONDS = 500.0
 OVERTAKEN_POINTS_MAX = 9
 _LOOK_SECONDS = 10.0
@@ -49,53 +52,6 @@ happens for long, they come to the second factor."""
 _DELAYS_SECONDS = (0.0, 0.0, 0.001, 0.01, 0.1, 0.7)
 _STEADY_SECONDS = 0.001
 
-_OPEN = """
-    SELECT (SELECT count(*) FROM manifests WHERE phase != 'ended')
-    + (SELECT count(*) FROM submissions WHERE state NOT IN ('accepted', 'failed'))
-    + (SELECT count(*) FROM jobs WHERE state IN ('queued', 'processing'))
-    + (SELECT count(*) FROM outbox WHERE state IN ('pending', 'delivering'))
-    + (SELECT count(*) FROM receipts WHERE state IN ('RECEIVED', 'FAILED_RETRYABLE'))
-    + (SELECT count(*) FROM publication_requests WHERE state = 'pending')
-    + (SELECT count(*) FROM publication_commands WHERE state IN ('PENDING', 'PROCESSING'))
-    + (SELECT count(*) FROM runs WHERE state IN ('looking', 'passing'))
-    + (SELECT count(*) FROM attempts WHERE outcome = 'STARTED')
-"""
-_HELD = (
-    "SELECT count(*) FROM jobs WHERE state = 'queued' AND parked_for = 'unknown' AND next_attempt_at IS NULL"
-)
-
-
-@dataclass(slots=True)
-class Line:
-    """One line of a world's story."""
-
-    at_seconds: float
-    process: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.at_seconds:10.3f}  {self.process:<8} {self.text}"
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What became of a world."""
-
-    setting: Setting
-    places: Mapping[Place, int]
-    """How many points, commits and calls there were."""
-    points: Sequence[str] = ()
-    """What stands before or after each."""
-    commits: Sequence[str] = ()
-    """The first act of each."""
-    problems: list[str] = field(default_factory=list)
-    story: list[Line] = field(default_factory=list)
-    targets: Mapping[str, bytes] = field(default_factory=dict)
-    states: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Document and locale → the states in which its intents ended."""
-    before: Mapping[str, bytes] = field(default_factory=dict)
-    """What stood at the targets when the world began, and what people wrote there."""
-
 
 class World:
     """Everything that exists while one setting is played."""
@@ -104,11 +60,10 @@ class World:
         self.setting = setting
         self.loop = VirtualLoop()
         self.clock = HostClock(self.loop)
-        self.database = Database()
-        self.session: FaultySession = self.database.session
-        self.groups = setting.groups
+        self.floors = [Floor(self, setting.groups, self._is_dead) for _ in range(2 if setting.far else 1)]
+        self.database, self.engines = self.floors[0].database, self.floors[-1].database
         self.folder = folder
-        self.places: dict[Place, int] = {"point": 0, "commit": 0, "call": 0}
+        self.places: dict[Place, int] = {"point": 0, "commit": 0, "call": 0, "wire": 0}
         self.points: list[str] = []
         self.commits: list[str] = []
         self.story: list[Line] = []
@@ -118,30 +73,33 @@ class World:
             vendor.rules = self
         self._queue_server = queueing.server_of(setting)
         self._dice = random.Random(f"dice of {setting.seed}")
-        self._watch = Watch(self.database, self._is_dead)
         self._frozen: dict[Process, float] = {}
         self.held_up: set[str] = set()
         """Attempts that came to a vendor after their senders had given them up."""
         self.heard: dict[str, tuple[Process, str]] = {}
         self.receiver_says = 0
         self._states: Mapping[str, Sequence[str]] | None = None
-        self._in_transaction = ""
+        self.in_transaction = ""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._polls: list[tuple[Loop, float]] = []
         self._poll_factor, self._moves_seen = 0.0, 0
         self._lives: list[tuple[Process, Services]] = []
         self._known: dict[str, Process] = {}
-        self._settings = settings_of(setting, folder)
+        self._network = Network(self, random.Random(f"network of {setting.seed}"))
         self.people = People(self, self._dice)
+        if setting.far:
+            self.floors[-1].admit(TOKEN, self.clock.now())
 
     # what processes ask of the world
 
     def strike(self, process: Process, label: str, can: tuple[Kind, ...]) -> Kind | None:
         """Count a point and give its fault."""
         places: dict[Place, int] = {"point": self._count("point")}
+        if places["point"] == POINTS_MAX:
+            self.problem(f"so much happens, and nothing ends: {self._what_is_open()}")
         self.points.append(label)
         if can:
-            place: Place = "commit" if can == COMMIT else "call"
+            place: Place = "commit" if can == COMMIT else "wire" if can == WIRE else "call"
             places[place] = self._count(place)
             if place == "commit":
                 self.commits.append(label.removeprefix("before "))
@@ -195,29 +153,18 @@ class World:
 
     def leave(self, label: str) -> None:
         """Nobody asks the outside from within a transaction."""
-        if self._in_transaction:
-            self.problem(f"{label} within the transaction of {self._in_transaction}")
+        if self.in_transaction:
+            self.problem(f"{label} within the transaction of {self.in_transaction}")
 
     def problem(self, text: str) -> None:
         """Write down what must not be."""
         self.problems.append(f"{self.loop.time():.3f} s, point {self.places['point']}: {text}")
 
-    def carry_out(self, process: Process, calls: Sequence[Call], transaction: Callable[[], object]) -> bool:
-        """Run one transaction at once, and look at what it left."""
-        before = self.database.changes
-        self._in_transaction = calls[0].act.__name__
-        try:
-            transaction()
-        finally:
-            self._in_transaction = ""
-        if self.database.changes == before:
-            return False
-        for problem in self._watch.problems(process.owner, process.time.now()):
-            self.problem(f"after {', '.join(call.act.__name__ for call in calls)}: {problem}")
+    def overtake(self, owners: set[str]) -> None:
+        """Something was taken from these: who of them stands still wakes soon."""
         for process in self._frozen:
-            if process.owner in self._watch.overtaken:
+            if process.owner in owners:
                 self._frozen[process] = self._dice.randint(1, OVERTAKEN_POINTS_MAX)
-        return True
 
     def hear(self, process: Process, attempt_id: str, outcome: str) -> None:
         """An answer of the vendor's has come to a process."""
@@ -238,23 +185,24 @@ class World:
 
     def play(self) -> Outcome:
         """Run until everything has settled, or patience ends; then look at what there is."""
+        setting = self.setting
         asyncio.set_event_loop(self.loop)
         self.loop.set_exception_handler(self._untended)
         self.loop.set_task_factory(self._keep)
         try:
             with self._stage():
-                self.loop.run_until_complete(asyncio.wait_for(self._live(), PATIENCE_SECONDS))
+                self.loop.run_until_complete(asyncio.wait_for(self._live(), setting.patience_seconds))
         except TimeoutError:
-            self.problem(f"not settled after {PATIENCE_SECONDS:.0f} s: {self._what_is_open()}")
+            self.problem(f"not settled after {setting.patience_seconds:.0f} s: {self._what_is_open()}")
         except Stuck as stuck:
             self.problem(f"{stuck}: {self._what_is_open()}")
         outside = self._outside()
         self._close()
         if not self.problems and self._states is None:
-            self.problems += verdict.problems(self.database, self.setting, outside, self.folder)
+            self._judge(outside)
         targets = verdict.targets_of(self.folder)
         states = self._states or verdict.states_of(self.database)
-        self.database.close()
+        self._forget()
         return Outcome(
             self.setting,
             places=self.places,
@@ -269,8 +217,21 @@ class World:
 
     def look_back(self) -> None:
         """Judge what there is, before some of it goes."""
-        self.problems += verdict.problems(self.database, self.setting, self._outside(), self.folder)
+        self._judge(self._outside())
         self._states = verdict.states_of(self.database)
+
+    def _judge(self, outside: verdict.Outside) -> None:
+        if not self.setting.far:
+            self.problems += verdict.problems(self.database, self.setting, outside, self.folder)
+            return
+        whole = self.database.with_rows_of(self.engines)
+        self.problems += verdict.problems(whole, self.setting, outside, self.folder)
+        self.problems += across.problems(whole, self.setting)
+        whole.close()
+
+    def _forget(self) -> None:
+        for floor in self.floors:
+            floor.database.close()
 
     def set_clock_on(self, seconds: float) -> None:
         """Set the wall clock, as if so much time had passed."""
@@ -293,17 +254,13 @@ class World:
                 self.loop.run_until_complete(self._task(process, play(self._assemble(process))))
         finally:
             self._close()
-            self.database.close()
+            self._forget()
 
     async def _live(self) -> None:
-        towers = [self.loop.create_task(self._supervise(n)) for n in range(self.setting.processes)]
+        towers = [self.loop.create_task(self._supervise(post)) for post in posts_of(self.setting)]
         await self.people.live()
         for tower in towers:
             tower.cancel()
-
-    def _roles(self, process: Process) -> Sequence[str]:
-        """All of them, or each process its own."""
-        return [rounds.ROLES["abc".index(process.name[0])]] if self.setting.splits_roles else rounds.ROLES
 
     def _slowed(self, loops: list[Loop]) -> list[Loop]:
         """The same loops with slower polls."""
@@ -315,20 +272,25 @@ class World:
     def _pace(self) -> None:
         """The longer nothing moves, the slower the polls."""
         least, most = _POLL_FACTORS
-        is_quiet = self.database.moves == self._moves_seen
+        is_quiet = self._moves == self._moves_seen
         self._poll_factor = min(most, self._poll_factor * 1.3) if is_quiet else least
-        self._moves_seen = self.database.moves
+        self._moves_seen = self._moves
         for loop, seconds in self._polls:
             loop.poll_seconds = seconds * self._poll_factor
 
-    async def _supervise(self, place: int) -> None:
+    @property
+    def _moves(self) -> int:
+        """How many moves were seen on all floors."""
+        return sum(floor.database.moves for floor in self.floors)
+
+    async def _supervise(self, post: Post) -> None:
         """Start a process, and another one whenever it has died."""
         for life in itertools.count(1):
             number = len(self._known) + 1
-            process = Process(self, f"{'abc'[place]}{life}", number)
+            process = Process(self, f"{post.letter}{life}", number, post.side)
             self._known[process.owner] = process
             running, gone = (
-                self._task(process, self._run(process)),
+                self._task(process, self._run(process, post.roles)),
                 self.loop.create_task(process.gone.wait()),
             )
             await asyncio.wait({running, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -338,10 +300,10 @@ class World:
                     raise error
             await asyncio.sleep(self.setting.restart_seconds)
 
-    async def _run(self, process: Process) -> None:
+    async def _run(self, process: Process, roles: Sequence[str]) -> None:
         services = self._assemble(process)
         await free_vanished(services.database)
-        services.workers.start(self._slowed(rounds.loops(services, self._roles(process))))
+        services.workers.start(self._slowed(rounds.loops(services, roles)))
         self._lives.append((process, services))
         await process.gone.wait()
 
@@ -354,41 +316,72 @@ class World:
     def _assemble(self, process: Process) -> Services:
         chance = SeededChance(f"{self.setting.seed} {process.name}")
         tally = Tally()
+        floor = self.floors[-1 if process.side == "engine" else 0]
+        queue = None if process.side == "site" else self._queue_server
         database = store.Database(
-            InlineWriter(self, process, chance, tally),
-            InlineReader(self, process, chance),
+            InlineWriter(floor, process, chance, tally),
+            InlineReader(floor, process, chance),
             process.time.now,
             chance,
             tally,
         )
         services = assemble(
-            self._settings,
+            settings_of(self.setting, self.folder, process.side),
             database,
             self.clock,
             chance,
             WatchedOffload(self, process),
             owner=process.owner,
             completion=completion_of(self.vendors),
-            woken=queueing.end_of(self._queue_server, process, database, self.clock, chance),
+            woken=queueing.end_of(queue, process, database, self.clock, chance),
         )
+        self._lay_doors(process, services)
+        return services
+
+    def _lay_doors(self, process: Process, services: Services) -> None:
+        """Between a process and everything outside of it; what goes over the network has its points there."""
+        if process.side != "both":
+            self._network.connect(process, services)
+        on_the_wire = () if process.side == "both" else ("submission", "webhook")
         families: dict[str, Any] = services.ledger._families  # type: ignore[assignment]
         for name, family in list(families.items()):
-            families[name] = Door(self, process, family)
-        services.engine = EngineFace(self, process, services.engine)  # type: ignore[assignment]
-        return services
+            if name not in on_the_wire:
+                families[name] = Door(self, process, family)
+        if process.side == "both":
+            services.engine = EngineFace(self, process, services.engine)  # type: ignore[assignment]
+
+    # what processes ask of each other
+
+    def serving(self, side: Side, request: Request) -> Awaitable[Answered | None] | None:
+        """The answer of a process of that side, None where it dies over it; None where nobody lives there."""
+        alive = self._living(side)
+        return self._serve(*self._dice.choice(alive), request) if alive else None
+
+    async def _serve(self, process: Process, services: Services, request: Request) -> Answered | None:
+        serving = self._task(process, answer(services, request))
+        await self._outlived(serving, process)
+        return serving.result() if serving.done() and not serving.exception() else None
+
+    async def _outlived(self, task: asyncio.Task[Any], process: Process) -> None:
+        """Wait until a task has ended, or its process."""
+        death = self.loop.create_task(process.gone.wait())
+        try:
+            await asyncio.wait({task, death}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            death.cancel()
+
+    def _living(self, side: Side) -> list[tuple[Process, Services]]:
+        return [life for life in self._lives if not life[0].dead and life[0].side in (side, "both")]
 
     # what people ask of the world
 
-    async def as_client(self, ask: Ask, *forgiven: str) -> Any:
+    async def as_client(self, ask: Ask, *forgiven: str, side: Side = "site") -> Any:
         """Ask a process that lives, and ask again when it dies or stays silent."""
         while True:
-            alive = [life for life in self._lives if not life[0].dead]
-            if alive:
+            if alive := self._living(side):
                 process, services = self._dice.choice(alive)
                 asking = self._task(process, ask(services))
-                death = self.loop.create_task(process.gone.wait())
-                await asyncio.wait({asking, death}, return_when=asyncio.FIRST_COMPLETED)
-                death.cancel()
+                await self._outlived(asking, process)
                 if asking.done() and not asking.cancelled():
                     error = asking.exception()
                     if error is None:
@@ -402,9 +395,9 @@ class World:
     async def settled(self) -> None:
         """Wait until nothing is open, everybody is awake and nothing moves, or something is wrong."""
         seen = -1
-        while not self.problems and (self._is_busy or seen != self.database.moves):
-            seen = self.database.moves
-            if self.database.one(_HELD):
+        while not self.problems and (self._is_busy or seen != self._moves):
+            seen = self._moves
+            if any(floor.holds_calls for floor in self.floors):
                 await asyncio.sleep(_LOOK_SECONDS)
                 await self.people.let_go()
             await asyncio.sleep(_LOOK_SECONDS)
@@ -412,7 +405,11 @@ class World:
 
     @property
     def _is_busy(self) -> bool:
-        return bool(self.database.one(_OPEN)) or any(process.is_still for process, _ in self._lives)
+        return (
+            any(floor.is_open for floor in self.floors)
+            or any(process.is_still for process, _ in self._lives)
+            or bool(self._network.held)
+        )
 
     async def pass_time(self, seconds: float) -> None:
         """Let people wait."""
@@ -435,12 +432,16 @@ class World:
 
     @contextmanager
     def _stage(self) -> Iterator[None]:
-        ears = _Ears(self)
+        ears = Ears(self)
         journal = logging.getLogger("dragoman")
         journal.addHandler(ears)
         was, journal.propagate = journal.propagate, False
         try:
-            with mock.patch.object(processes, "is_gone", self.is_gone), bounded(self.setting.bounds):
+            with (
+                mock.patch.object(processes, "is_gone", self.is_gone),
+                mock.patch.dict(os.environ, SECRETS if self.setting.far else {}),
+                bounded(self.setting.bounds),
+            ):
                 yield
         finally:
             journal.removeHandler(ears)
@@ -459,6 +460,7 @@ class World:
             self.problem(f"untended: {said.get('message')} {error!r}")
 
     def _close(self) -> None:
+        self._network.is_over = True
         for process in self._known.values():
             process.gone.set()
         tasks = set(self._tasks)
@@ -471,29 +473,4 @@ class World:
 
     def _what_is_open(self) -> str:
         """What has not come to its end, for the story."""
-        found = []
-        for table, column in (("manifests", "phase"), ("intents", "state"), ("submissions", "state"),
-                              ("jobs", "state"), ("outbox", "state"), ("receipts", "state"),
-                              ("publication_requests", "state"), ("publication_commands", "state"),
-                              ("calls", "state"), ("attempts", "outcome")):  # fmt: skip
-            states = self.database.all(f"SELECT {column}, count(*) FROM {table} GROUP BY 1")
-            found.append(f"{table} {dict(states)}")
-        return "; ".join(found)
-
-
-class _Ears(logging.Handler):
-    """Hears what the system writes to its journal: a step that failed is a problem."""
-
-    def __init__(self, world: World) -> None:
-        super().__init__(logging.WARNING)
-        self._world = world
-
-    def emit(self, record: logging.LogRecord) -> None:
-        said: Mapping[str, Any] = record.msg if isinstance(record.msg, dict) else {"event": record.msg}
-        process = HERE.get(None)
-        if process is not None:
-            self._world.tell(
-                process, f"says: {said.get('event')} {said.get('step', '')} {said.get('code', '')}"
-            )
-        if record.levelno >= logging.ERROR:
-            self._world.problem(f"{said.get('event')} {said.get('step', '')}\n{said.get('exception', '')}")
+        return " | ".join(floor.what_is_open for floor in self.floors)

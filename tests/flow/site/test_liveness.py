@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from dragoman.kernel.errors import QueueError, SourceError
@@ -14,10 +16,12 @@ from dragoman.store.schema import effects
 from dragoman.store.schema import site as tables
 from dragoman.store.transaction import Row, Tx
 from tests.doubles.engines import event
-from tests.flow.site.rows import intents_of
+from tests.flow.site.rows import intents_of, make_telling_due
 from tests.flow.site.stage import Stage, catalogue, stage
 from tests.flow.site.test_pausing import UNREACHED, make_resending_due
 
+UNHEARD = Answer("TIMEOUT_UNKNOWN", code="PROVIDER_TIMEOUT_UNKNOWN", message="no answer in time")
+UNREAD = Answer("INVALID_RESPONSE_UNKNOWN", b'{"job_id": "', 201, "PROVIDER_RESPONSE_INVALID")
 PAIRS = [("a.json", "de"), ("a.json", "fr")]
 DOCUMENTS = {"a.json": catalogue(hello="Hello")}
 
@@ -124,6 +128,46 @@ def test_automatic_tries_are_five_each_later_than_the_last(database_url: str) ->
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("unheard", [UNHEARD, UNREAD], ids=["unheard", "unread"])
+def test_what_the_engine_may_have_is_never_given_up(database_url: str, unheard: Answer) -> None:
+    """[M-156] however long it is away afterwards: it alone knows whether it works on that already."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            site.engine.weather = [unheard, *[UNREACHED] * (2 * RETRIES_PER_GENERATION)]
+            manifest = (await site.admit(PAIRS)).manifest_id
+            await site.step_all()
+            while site.engine.weather:
+                await site.database.run(make_resending_due)
+                assert await site.submitting.resend_step() == 1
+                assert (await site.database.read(submission_row)).state == "retry_wait"
+            await site.database.run(make_resending_due)
+            assert await site.submitting.resend_step() == 1
+            assert await site.counts(manifest) == {"queued": 2}
+            assert len(site.engine.jobs) == 1
+            assert len(set(site.engine.bodies)) == 1, "the same bytes each time"
+
+    asyncio.run(play())
+
+
+def test_what_nobody_wants_any_more_is_given_up_after_the_usual_tries(database_url: str) -> None:
+    """Also where the engine may have it: it is told of the cancel, and is waited for no longer."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            site.engine.weather = [UNHEARD, *[UNREACHED] * RETRIES_PER_GENERATION]
+            manifest = (await site.admit(PAIRS)).manifest_id
+            await site.step_all()
+            assert (await site.steering.cancel("default", manifest, "mia")).told
+            while (await site.database.read(submission_row)).state == "retry_wait":
+                await site.database.run(make_resending_due)
+                assert await site.submitting.resend_step() == 1
+            assert len(site.engine.bodies) == RETRIES_PER_GENERATION
+            assert await site.counts(manifest) == {"failed": 2}
+
+    asyncio.run(play())
+
+
 def test_an_engine_that_names_a_time_is_not_asked_before_it(database_url: str) -> None:
     """[M-195] Retry-After goes before the rule where it is later."""
 
@@ -171,5 +215,30 @@ def test_a_source_that_cannot_be_read_is_tried_five_times_a_generation(database_
             await site.preparing.step()
             [row] = await site.database.read(intents_of, manifest)
             assert (row.generation, row.generation_attempt_count, row.attempt_count) == (2, 1, 6)
+
+    asyncio.run(play())
+
+
+def test_a_cancel_whose_answer_cannot_be_read_is_told_once_more(database_url: str) -> None:
+    """The engine may have heard it; it is not known to have."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            manifest = (await site.admit(PAIRS)).manifest_id
+            await site.step_all()
+            tell = site.engine.control
+
+            async def mumble(*asked: Any) -> Answer:
+                await tell(*asked)
+                return UNREAD
+
+            site.engine.control = mumble  # type: ignore[method-assign,assignment]
+            assert not (await site.steering.cancel("default", manifest, "mia")).told
+            site.engine.control = tell  # type: ignore[method-assign]
+            await site.database.run(make_telling_due)
+            assert await site.steering.telling_step() == 1
+            assert [told for told, _ in site.engine.controls] == [manifest] * 2
+            await site.database.run(make_telling_due)
+            assert await site.steering.telling_step() == 0
 
     asyncio.run(play())

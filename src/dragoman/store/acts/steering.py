@@ -170,7 +170,7 @@ def record_control(tx: Tx, outgoing: Outgoing, answer: Answer, manifest_id: str,
     settled = effects.settle(tx, outgoing.attempt_id, answer)
     told = answer.outcome in ("SUCCEEDED", "ACCEPTED")
     if not settled.late:
-        effects.move(tx, outgoing.effect_id, effects.event_of(answer))
+        effects.move(tx, outgoing.effect_id, effects.event_of_repeatable(answer))
         if told:
             manifests.told(tx, manifest_id, revision)
     return told

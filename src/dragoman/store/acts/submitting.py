@@ -22,7 +22,7 @@ from dragoman.kernel.limits import (
     RETRY_FIRST_SECONDS,
     SUBMISSION_BYTES_SETTING,
 )
-from dragoman.machines.tables import ATTEMPT, INTENT
+from dragoman.machines.tables import INTENT
 from dragoman.model.effects import Answer, AttemptPlan, EffectIdentity, Outgoing
 from dragoman.model.intents import Link, Sender, SendTicket, ShardWork, SubmissionDraft, ref_of
 from dragoman.model.scopes import System
@@ -192,18 +192,29 @@ def record_send(tx: Tx, outgoing: Outgoing, answer: Answer, ticket: SendTicket, 
     """
     settled = effects.settle(tx, outgoing.attempt_id, answer)
     if not settled.late:
-        effects.move(tx, outgoing.effect_id, effects.event_of(answer))
+        effects.move(tx, outgoing.effect_id, effects.event_of_repeatable(answer))
     row = submissions.find(tx, ticket.submission_id, lock=True)
     if row is None or row.fence != ticket.fence or row.state != "submitting":
         return False
     if answer.outcome in ("SUCCEEDED", "ACCEPTED"):
         return _record_acceptance(tx, row, str(json.loads(answer.body or b"{}")["job_id"]))
     retryable = answer.outcome != "REJECTED" or (answer.code in CODES and CODES[answer.code].retryable)
-    if answer.code == _NO_SECRET or (retryable and row.attempt_count + 1 < RETRIES_PER_GENERATION):
+    has_tries = row.attempt_count + 1 < RETRIES_PER_GENERATION or _is_in_doubt(tx, row, outgoing.effect_id)
+    if answer.code == _NO_SECRET or (retryable and has_tries):
         _send_again(tx, row, answer, jitter)
     else:
         _record_refusal(tx, row, answer)
     return False
+
+
+def _is_in_doubt(tx: Tx, row: Row, effect_id: str) -> bool:
+    """Whether the engine may have this submission: then only its own word ends it, for whoever gave it up
+    would lose what is worked and paid for. What nobody wants any more is waited for no longer than the rest.
+    """
+    if not effects.may_have_arrived(tx, effect_id):
+        return False
+    manifest = manifests.find(tx, System(), row.manifest_id)
+    return manifest is not None and not manifest.canceled
 
 
 def _record_acceptance(tx: Tx, row: Row, remote_job_id: str) -> bool:
@@ -232,7 +243,7 @@ def _send_again(tx: Tx, row: Row, answer: Answer, jitter: float) -> None:
     costs = answer.code != _NO_SECRET  # nothing was sent, and nothing is until a person puts it there
     attempt = row.attempt_count + costs
     delay_seconds = intents.retry_delay_seconds(max(1, attempt), jitter, answer.retry_after_seconds)
-    if answer.outcome in ATTEMPT.groups["UNKNOWN"] and attempt == 1:
+    if answer.outcome in effects.UNHEARD and attempt == 1:
         delay_seconds = (
             0  # a lost answer is repaired by the same bytes at once; only then does the rule set in
         )

@@ -53,4 +53,4 @@ def record_withdrawal(tx: Tx, outgoing: Outgoing, answer: Answer) -> None:
     """Write down what the provider said to it."""
     settled = effects.settle(tx, outgoing.attempt_id, answer)
     if not settled.late:
-        effects.move(tx, outgoing.effect_id, effects.event_of(answer))
+        effects.move(tx, outgoing.effect_id, effects.event_of_repeatable(answer))

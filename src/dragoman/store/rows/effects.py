@@ -148,6 +148,10 @@ def _fresh(tx: Tx, identity: EffectIdentity, owned: bool) -> dict[str, object]:
     }
 
 
+UNHEARD = ATTEMPT.groups["UNKNOWN"] | {"INVALID_RESPONSE_UNKNOWN"}
+"""Outcomes after which nobody knows what a receiver has made of a request."""
+
+
 def start(
     tx: Tx, effect: Row, plan: AttemptPlan, body: bytes, facts: dict[str, str | int] | None = None
 ) -> Outgoing | None:
@@ -276,6 +280,13 @@ def event_of(answer: Answer) -> str:
     )
 
 
+def event_of_repeatable(answer: Answer) -> str:
+    """The same for an effect whose receiver knows repeats: after an answer that cannot be read, too, the same
+    bytes are the question.
+    """
+    return "lose" if answer.outcome in UNHEARD else event_of(answer)
+
+
 def move(tx: Tx, effect_id: str, event: str) -> bool:
     """Move an effect by one event from whatever state the table allows it in; False where it does not
     apply.
@@ -334,6 +345,12 @@ def any_doubtful(tx: Tx, effect_ids: Sequence[str]) -> bool:
         _ATTEMPTS.c.outcome.in_(sorted({ATTEMPT.initial, *ATTEMPT.groups["UNKNOWN"]})),
     )
     return bool(effect_ids) and tx.first(doubtful.limit(1)) is not None
+
+
+def may_have_arrived(tx: Tx, effect_id: str) -> bool:
+    """Whether any attempt of an effect may have been taken by its receiver, and nobody has heard so."""
+    unheard = (_ATTEMPTS.c.effect_id == effect_id, _ATTEMPTS.c.outcome.in_(sorted(UNHEARD)))
+    return tx.first(sa.select(_ATTEMPTS.c.id).where(*unheard).limit(1)) is not None
 
 
 def last_attempt(tx: Tx, effect_id: str) -> Row | None:
