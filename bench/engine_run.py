@@ -23,6 +23,7 @@ from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.limits import BATCH_SIZE, CONCURRENCY_MAX
 from dragoman.kernel.offload import ThreadOffload
+from dragoman.kernel.processes import collect_less_often
 from dragoman.machines.tables import JOB
 from dragoman.store.database import Database
 from dragoman.store.schema import engine as tables
@@ -52,6 +53,7 @@ async def opened(url: str, folder: str, base_url: str, in_flight: int) -> Servic
         submit_per_step=20,
         prepare_per_step=500,
     )
+    collect_less_often()  # as every process of ours does when it opens its services
     clock, chance = SystemClock(), SystemChance()
     options = Options(group_commit=settings.group_commit)
     database = await Database.open(url, clock=clock, chance=chance, options=options)

@@ -215,10 +215,10 @@ def test_case_o06_an_apostrophe_that_quotes_an_argument_loses_it_and_is_doubled_
     source, quoted = 'Pick a name like "{example}".', "Kies een naam zoals '{example}'."
     assert set(faults(source, quoted, "nl")) == {"{example}"}
     assert icu().arguments(quoted) == []
-    [piece] = prompting.pieces(replace(o11(), target_locale="nl", value=source))
+    [piece] = prompting.pieces(o11()._replace(target_locale="nl", value=source))
     mended = restore(piece.protected, "Kies een naam zoals '⟦1⟧'.")
     assert mended == "Kies een naam zoals ''{example}''."
     assert icu().formatted(mended, {"example": "Ann"}) == "Kies een naam zoals 'Ann'."
-    plain = replace(o11(), syntax="i18next", value="Pick {{example}}")
+    plain = o11()._replace(syntax="i18next", value="Pick {{example}}")
     [piece] = prompting.pieces(plain)
     assert restore(piece.protected, "Kies '⟦1⟧'") == "Kies '{{example}}'"

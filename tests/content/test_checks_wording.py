@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import get_args
 
 import pytest
@@ -10,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.content.checks import CHECKS
-from dragoman.content.checks.conversation import REFUSALS, REFUSED_BY
-from dragoman.content.checks.pair import Pair
+from dragoman.content.checks.conversation import REFUSALS, REFUSED_BY, may_refuse
+from dragoman.content.checks.pair import Pair, Side
+from dragoman.content.checks.reading import ending
 from dragoman.content.grammar import PATTERNS
 from dragoman.content.tokens import is_plain
-from dragoman.content.vocabulary import winner, words_of
+from dragoman.content.vocabulary import is_latin, scripts_in, winner, words_of
 from dragoman.model.documents import Syntax
 from dragoman.providers.pseudo import pseudo
 
@@ -235,6 +237,42 @@ def test_every_check_says_what_it_asks_and_where() -> None:
 @given(st.from_regex(re.compile(REFUSALS.pattern), fullmatch=True))
 def test_every_refusal_holds_a_word_that_it_is_first_looked_for_by(refusal: str) -> None:
     assert any(word in refusal.lower() for word in REFUSED_BY)
+    assert may_refuse(Pair("Save", f"{refusal}.", "none", "en", "de"))
+    assert may_refuse(Pair("Save", f"1. {refusal.upper()} <b>!</b>", "html", "en", "de"))
+
+
+def test_every_sign_that_holds_a_bracket_makes_a_text_loud() -> None:
+    """Over all of Unicode: by NFKC `⑴` is `(1)`, and both sides of a text are compared by that."""
+    signs = map(chr, (*range(0xD800), *range(0xE000, 0x110000)))
+    holding = [sign for sign in signs if _BRACKETS & set(unicodedata.normalize("NFKC", sign))]
+    assert len(holding) > 100
+    assert not any(Side(f"a {sign} b", "none", "en").is_quiet for sign in holding)
+    assert Side("Nothing here, is there? No: “nothing” – it’s so", "none", "en").is_quiet
+
+
+_BRACKETS = frozenset("()[]{}「」『』【】《》")
+
+
+def test_latin_letters_are_told_from_all_others() -> None:
+    """Over all of Unicode: what counts as Latin at a glance has no letter of another script."""
+    for code in (*range(0xD800), *range(0xE000, 0x30000)):
+        if is_latin(chr(code)):
+            assert scripts_in(chr(code)) <= {"LATIN"}, hex(code)
+    assert is_latin("Größe, žluťoučký, ş")
+    assert not is_latin("µ")
+    assert not is_latin("Größe и")
+
+
+@given(st.text(st.characters(max_codepoint=0x17F), max_size=40))
+def test_words_are_cut_alike_in_plain_letters_and_in_others(text: str) -> None:
+    """Plain letters go a faster way; a letter of another kind in front of them takes the other one."""
+    assert words_of(f"é {text}") == ["é", *words_of(text)]
+
+
+@given(st.text(st.sampled_from("ab.?!:… \u0301\u0338e(\"'»…．１")), st.sampled_from(["de", "hy", "el"]))
+def test_the_last_sign_is_that_of_the_normalized_text(text: str, spoken: str) -> None:
+    """A sign of ASCII at the end is looked at as it is: no composition can change it."""
+    assert ending(text, spoken) == ending(unicodedata.normalize("NFKC", text), spoken)
 
 
 @pytest.mark.parametrize("syntax", get_args(Syntax))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.kernel import processes
+from dragoman.kernel.limits import OBJECTS_BETWEEN_COLLECTIONS
 from dragoman.kernel.processes import is_gone, owner
 
 _SAY_OWNER = "from dragoman.kernel.processes import owner; print(owner(), flush=True); input()"
@@ -63,3 +65,13 @@ def test_where_there_is_no_proc_nothing_is_proved(monkeypatch: pytest.MonkeyPatc
     host, boot, _, _ = owner().split("/")
     assert boot == "unknown"
     assert not is_gone(f"{host}/{boot}/999999999/1")
+
+
+def test_the_collector_comes_by_less_often_and_still_comes() -> None:
+    before = gc.get_threshold()
+    try:
+        processes.collect_less_often()
+        assert gc.isenabled()
+        assert gc.get_threshold() == (OBJECTS_BETWEEN_COLLECTIONS, *before[1:])
+    finally:
+        gc.set_threshold(*before)

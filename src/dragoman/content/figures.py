@@ -11,11 +11,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from babel import Locale, UnknownLocaleError
 from babel.numbers import get_decimal_symbol
-
-from dragoman.kernel.limits import SOURCES_KEPT
 
 _SPACES = "\u00a0\u202f\u2009 "
 _ARABIC = "\N{ARABIC DECIMAL SEPARATOR}\N{ARABIC THOUSANDS SEPARATOR}"
@@ -25,7 +24,9 @@ _FIGURE = re.compile(
 )
 _RUN = re.compile(rf"\d(?:[\d.,:'’{_SPACES}{_ARABIC}]*(?:\d|[aApP]\.?[mM]\b))?")
 """One or more figures, found fast: most are plain digits."""
-_DIGIT = re.compile(r"\d")
+_BEFORE_FOREIGN_DIGITS = "\u065f"
+"""The first digit of another script is U+0660."""
+_MAYBE_FOREIGN = re.compile(rf"[^\0-{_BEFORE_FOREIGN_DIGITS}]")
 _FOREIGN_DIGIT = re.compile(r"(?![0-9])\d")
 _SPELLED_OUT_MAX = 12
 _ROUND = frozenset((20, 30, 40, 50, 60, 70, 80, 90, 100, 1_000, 10_000, 1_000_000, 1_000_000_000))
@@ -41,18 +42,30 @@ _Figure = tuple[str, frozenset[str]]
 """A figure as it is written, and the values that it may have, in plain digits."""
 
 
+class Written(NamedTuple):
+    """A text in Western digits, and the figures in it as they are written."""
+
+    text: str
+    figures: list[str]
+
+
+def written_figures(text: str) -> Written:
+    """What `changed_figures` compares first; a source's can be kept for all of its translations."""
+    western = _western(text)
+    return Written(western, _spelled(western))
+
+
 def changed_figures(
-    source: str, target: str, source_locale: str, target_locale: str
+    given: Written, target: str, source_locale: str, target_locale: str
 ) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
     """Figures that the target lacks, figures that it has too many, and whether that is surely wrong.
 
     It is not sure where a lacking or added small number may be spelled out, or sizes stand in words.
     """
-    if not _DIGIT.search(source) and not _DIGIT.search(target):
+    target = _western(target)
+    if given.figures == _spelled(target):  # what came back as it was can be read as in the source
         return (), (), False
-    source, target = _western(source), _western(target)
-    if _known_spelled(source) == _spelled(target):  # what came back as it was can be read as in the source
-        return (), (), False
+    source = given.text
     wanted = list(_figures(source, (source_locale, source_locale)))
     found = list(_figures(target, (target_locale, source_locale)))
     spare = Counter(values for _, values in wanted) & Counter(values for _, values in found)
@@ -79,7 +92,9 @@ def _without(figures: list[_Figure], spare: Counter[frozenset[str]]) -> Iterator
 
 
 def _western(text: str) -> str:
-    return text if text.isascii() else _FOREIGN_DIGIT.sub(_digit, text)
+    if text.isascii() or not _MAYBE_FOREIGN.search(text):
+        return text
+    return _FOREIGN_DIGIT.sub(_digit, text)
 
 
 def _spelled(text: str) -> list[str]:
@@ -88,9 +103,6 @@ def _spelled(text: str) -> list[str]:
         for run in _RUN.findall(text)
         for figure in ((run,) if run.isdigit() else [match[0] for match in _FIGURE.finditer(run)])
     ]
-
-
-_known_spelled = lru_cache(maxsize=SOURCES_KEPT)(_spelled)
 
 
 def _figures(text: str, locales: tuple[str, str]) -> Iterator[_Figure]:

@@ -59,6 +59,8 @@ class Glossary:
     def used(self, text: str) -> Terms:
         """What the terms in a text ask for; the longest first, and a bounded number of them."""
         found = self._found(text)
+        if not found:
+            return NO_TERMS
         return Terms(
             wanted=tuple((term.source, term.target) for term, _ in found if term.status == "preferred"),
             avoided=tuple((term.source, term.target) for term, _ in found if term.status == "forbidden"),

@@ -135,16 +135,21 @@ PATTERNS: Mapping[Syntax, re.Pattern[str]] = {
     for syntax, table in _TABLES.items()
 }
 
-_SIGNS_EVERYWHERE = r"[%&$<{@]|://|mailto:|www\."
+_SIGNS_EVERYWHERE = "%&$<{@"
 _SIGNS: Mapping[Syntax, str] = {
-    "html": r"\[|\]\]>",
-    "python": r"\}",
-    "icu": r"['#]",
-    "markdown": r"[\[\]\n\\`*_~:]",
+    "html": r"\[",
+    "python": r"}",
+    "icu": r"'#",
+    "markdown": r"\[\]\n\\`*_~:",
 }
+_OPENINGS_EVERYWHERE = ("://", "mailto:", "www.")
 
 SIGNS: Mapping[Syntax, re.Pattern[str]] = {
-    syntax: re.compile("|".join((_SIGNS_EVERYWHERE, *filter(None, (_SIGNS.get(syntax),)))))
-    for syntax in _TABLES
+    syntax: re.compile(f"[{_SIGNS_EVERYWHERE}{_SIGNS.get(syntax, '')}]") for syntax in _TABLES
 }
-"""What every piece of code has something of: a text that holds none of it is nothing but words."""
+OPENINGS: Mapping[Syntax, tuple[str, ...]] = {
+    syntax: (*_OPENINGS_EVERYWHERE, "]]>") if syntax == "html" else _OPENINGS_EVERYWHERE for syntax in _TABLES
+}
+"""What every piece of code has something of: a text without these signs and without these openings is nothing
+but words. A class of signs alone is looked for ten times as fast as a choice of words.
+"""

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from dragoman.content import locales, plurals
 from dragoman.content.glossary import NO_TERMS, Terms
@@ -31,8 +32,7 @@ _SAMPLES = 3
 _SAMPLED = range(1, 120)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One text that goes out. `category` names the form or sentence, '' for a plain text."""
 
     category: str
@@ -162,11 +162,13 @@ def groups(
 
 def tokens(fields: Sequence[Field]) -> int:
     """About how many tokens a call for these fields takes, the answer among them."""
-    return 2 * sum(_size(field)[0] for field in fields)
+    return 2 * sum([_size(field)[0] for field in fields])
 
 
 def _size(field: Field) -> tuple[int, int]:
     """About how many tokens a field takes, and how many texts it has."""
+    if isinstance(field.value, str) and field.syntax != "icu":
+        return len(field.value.encode()) // _BYTES_PER_TOKEN + _TOKENS_PER_ITEM, 1
     texts = sources(field).values() if _branches(field.value, field.syntax) else (str(field.value),)
     return sum(len(text.encode()) // _BYTES_PER_TOKEN + _TOKENS_PER_ITEM for text in texts), len(texts)
 
@@ -176,6 +178,8 @@ def _branches(value: Text, syntax: Syntax) -> bool:
 
 
 def _note(field: Field, category: str) -> str:
+    if not (field.context or category):
+        return field.note
     context = f"context: {field.context}" if field.context else ""
     form = _form(category, field.target_locale) if not isinstance(field.value, str) else ""
     if category and not form:

@@ -13,7 +13,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -39,16 +38,15 @@ class Taken(NamedTuple):
     """Whether it must keep its order among the others that are bound."""
 
 
-@dataclass(frozen=True, slots=True)
-class Protected:
+class Protected(NamedTuple):
     """A text as a translator sees it. `markers` is the legend: number → what stands there."""
 
     lead: str
     text: str
     tail: str
     syntax: Syntax = "none"
-    taken: Mapping[str, Taken] = field(default_factory=dict)
-    entities: Mapping[str, str] = field(default_factory=dict)
+    taken: Mapping[str, Taken] = _NOTHING
+    entities: Mapping[str, str] = _NOTHING
     """Characters shown in place of the entity that the source spells them with."""
 
     @property

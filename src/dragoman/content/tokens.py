@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
-from dragoman.content.grammar import PATTERNS, SIGNS
+from dragoman.content.grammar import OPENINGS, PATTERNS, SIGNS
 from dragoman.model.documents import Syntax
 
 Kind = Literal["text", "atom", "open", "close", "edge"]
@@ -78,7 +78,7 @@ def tokens(text: str, syntax: Syntax) -> tuple[Token, ...]:
 
 def is_plain(text: str, syntax: Syntax) -> bool:
     """Whether a text surely holds words alone; one that does not may do so all the same."""
-    return SIGNS[syntax].search(text) is None
+    return SIGNS[syntax].search(text) is None and not any(map(text.__contains__, OPENINGS[syntax]))
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)

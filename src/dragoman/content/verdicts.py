@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dragoman.content import prompting
-from dragoman.content.checks import Finding, check
+from dragoman.content.checks import Finding, Pair, examined
 from dragoman.content.glossary import NO_TERMS, Terms
 from dragoman.content.prompting import Piece
 from dragoman.content.protection import MarkersBroken, restore
@@ -37,8 +37,7 @@ class Fault:
     missing: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """One field of a reply. `value` is its translation where there are no `faults`.
 
     `answered` says that each of its pieces came back, however well; `review` names the warnings of checks.
@@ -63,18 +62,11 @@ class _Court(NamedTuple):
     terms: Terms
 
     def findings(self, source: str, target: str, category: str = "") -> tuple[Finding, ...]:
-        return check(
-            source,
-            target,
-            syntax=self.field.syntax,
-            source_locale=self.source_locale,
-            target_locale=self.field.target_locale,
-            max_length=self.field.max_length,
-            glossary=self.terms.wanted,
-            kept=self.terms.kept,
-            avoided=self.terms.avoided,
-            category=category,
-        )
+        pair = Pair(
+            source, target, self.field.syntax, self.source_locale, self.field.target_locale,
+            self.field.max_length, self.terms.wanted, self.terms.kept, self.terms.avoided, category,
+        )  # fmt: skip
+        return examined(pair)
 
 
 def judge(
@@ -89,8 +81,9 @@ def judge(
 
     `pieces_of` gives what of a field went out, for callers that have it at hand, `terms_of` the terms in it.
     """
-    counts = Counter(name for name, _ in reply.items)
     texts = dict(reply.items)
+    once = len(texts) == len(reply.items)
+    counts = dict.fromkeys(texts, 1) if once else Counter([name for name, _ in reply.items])
     names: dict[int, dict[str, str]] = {}
     for name, ordinal, category in asked:
         names.setdefault(ordinal, {})[category] = name
@@ -116,7 +109,7 @@ def _verdict(
 ) -> Verdict:
     translated: dict[str, str] = {}
     faults: list[Fault] = []
-    warnings: dict[str, None] = {}
+    warnings: set[str] = set()
     for piece in pieces:
         name = names.get(piece.category, "")
         count = counts.get(name, 0)
@@ -129,8 +122,8 @@ def _verdict(
             faults.append(found)
         else:
             translated[piece.category], warned = found
-            warnings |= dict.fromkeys(warned)
-    answered = all(counts.get(name, 0) for name in names.values())
+            warnings |= warned
+    answered = all(map(counts.__contains__, names.values()))
     value = None if faults else prompting.assembled(court.field, translated)
     return Verdict(court.field, value, tuple(faults), answered, tuple(sorted(warnings)))
 
@@ -152,7 +145,7 @@ def review(
     return names, complete and all(finding.severity == "warning" for finding in found)
 
 
-def _examined(court: _Court, piece: Piece, answer: str) -> tuple[str, tuple[str, ...]] | Fault:
+def _examined(court: _Court, piece: Piece, answer: str) -> tuple[str, set[str]] | Fault:
     """A piece's translation, whole again, with the names of its warnings; or what nobody would accept."""
     try:
         text = restore(piece.protected, answer)
@@ -161,6 +154,6 @@ def _examined(court: _Court, piece: Piece, answer: str) -> tuple[str, tuple[str,
     findings = court.findings(piece.source, text)
     errors = [finding for finding in findings if finding.severity == "error"]
     if not errors:
-        return text, tuple(finding.check for finding in findings)
+        return text, {finding.check for finding in findings}
     message = " ".join(finding.message for finding in errors)
     return Fault(piece.category, errors[0].check, message, errors[0].missing)

@@ -14,6 +14,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_LETTERS_ALONE = "".join(chr(code) if chr(code).isalpha() else " " for code in range(128))
+"""ASCII, with a blank for all that is no letter."""
+_BEYOND_LATIN = re.compile("[^\0-\xb4\xb6-\u024f]")
+"""A sign behind the Latin blocks, or the one Greek letter among them (µ)."""
 _LONE_HITS_MIN = 2
 """Different small words of the feared language that are enough where the expected one has none at all."""
 _HITS_MIN = 3
@@ -150,6 +154,11 @@ def scripts_of(code: str) -> frozenset[str]:
     return _SCRIPTS.get(code, frozenset())
 
 
+def is_latin(text: str) -> bool:
+    """Whether all letters of a text are surely Latin; there need not be any."""
+    return text.isascii() or not _BEYOND_LATIN.search(text)
+
+
 def letters_by_script(text: str) -> Counter[str]:
     """How many letters of which script a text holds."""
     counts = Counter(map(_script_of, text))
@@ -169,7 +178,10 @@ def telling_characters(text: str) -> tuple[set[str], set[str]]:
 
 def words_of(text: str) -> list[str]:
     """The words of a text in lower case, in order."""
-    return _WORD.findall(text.lower().replace("’", "'"))
+    lower = text.lower()
+    if lower.isascii() and "'" not in lower:
+        return lower.translate(_LETTERS_ALONE).split()
+    return _WORD.findall(lower.replace("’", "'"))
 
 
 def winner(said: Sequence[str], expected: str, feared: str) -> str:
@@ -180,27 +192,39 @@ def winner(said: Sequence[str], expected: str, feared: str) -> str:
     wanted, left_in = _SAME.get(expected, expected), _SAME.get(feared, feared)
     if wanted not in _FUNCTION_WORDS:
         return ""
-    strange = [word for word in said if word in _SPEAKERS]
-    spoken = len(strange)
-    strange = [word for word in strange if word not in _FUNCTION_WORDS[wanted]]
-    own = spoken - len(strange)
+    strangers = _strangers(wanted)
+    if strangers.isdisjoint(said):
+        return ""
+    strange = [word for word in said if word in strangers]
+    if len(strange) <= len(said) // 6:
+        return ""
+    own = sum([word in _FUNCTION_WORDS[wanted] for word in said])
     best, most = "", max(3 * own, len(said) // 6)
     if len(strange) <= most:
         return ""
-    counted = Counter(strange)
-    if len(counted) < _LONE_HITS_MIN:
+    different = set(strange)
+    if len(different) < _LONE_HITS_MIN:
         return ""
-    met: dict[str, list[int]] = {}
-    for word, count in counted.items():
+    met: dict[str, int] = {}
+    for word in strange:
         for name in _SPEAKERS[word]:
-            met.setdefault(name, []).append(count)
-    for name, counts in met.items():
+            met[name] = met.get(name, 0) + 1
+    for name, count in met.items():
+        if count <= most or _are_kin(name, wanted):
+            continue
         needed = (_HITS_MIN if own else _LONE_HITS_MIN) if name == left_in else _STRANGER_HITS_MIN
-        if len(counts) >= needed and sum(counts) > most and not _are_kin(name, wanted):
-            best, most = name, sum(counts)
+        if sum([name in _SPEAKERS[word] for word in different]) >= needed:
+            best, most = name, count
     return best
 
 
+@lru_cache(maxsize=128)
+def _strangers(language: str) -> frozenset[str]:
+    """The small words that other languages have, and this one has not."""
+    return frozenset(_SPEAKERS) - _FUNCTION_WORDS[language]
+
+
+@lru_cache(maxsize=1024)
 def _are_kin(one: str, other: str) -> bool:
     return any(one in kin and other in kin for kin in _KIN)
 

@@ -108,7 +108,7 @@ QUEUE_SEEN_SECONDS = 5  # for so long an answer about the queue's health is give
 
 # memory and glossary
 MEMORY_THRESHOLD = 100
-SOURCES_KEPT = 512  # source texts whose checking is remembered from locale to locale
+SOURCES_KEPT = 2_048  # source texts whose checking is remembered from locale to locale
 SOURCE_KEPT_CHARS = 2_000
 FUZZY_SCORE_MIN = 75  # per cent alike, below which a text is no neighbour of another
 FUZZY_PAGE = 50
@@ -177,6 +177,9 @@ RETRY_MAX_SECONDS = 3600
 RETRIES_PER_GENERATION = 5
 GENERATIONS_MAX = 20
 JITTER_SHARE = 0.1
+
+# process
+OBJECTS_BETWEEN_COLLECTIONS = 10_000  # of Python's collector of cycles
 
 # store
 TRANSACTION_RETRIES = 3

@@ -7,9 +7,12 @@ its leases be freed before they run out.
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 from pathlib import Path
+
+from dragoman.kernel.limits import OBJECTS_BETWEEN_COLLECTIONS
 
 _PROC = Path("/proc")
 _UNKNOWN = "unknown"
@@ -22,6 +25,15 @@ def owner() -> str:
     state_and_start = _look_up(pid)
     start = state_and_start[1] if state_and_start else 0
     return f"{_host()}/{_boot()}/{pid}/{start}"
+
+
+def collect_less_often() -> None:
+    """Let Python's collector of cycles come by less often than every 700 objects.
+
+    What a call makes lives until the call is closed and is then freed by its counts: to look through all of
+    it again and again was a fifth of the CPU of a call.
+    """
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])
 
 
 def is_gone(name: str) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 Finish = Literal["complete", "length", "refused", "unreadable"]
 
 
-@dataclass(frozen=True, slots=True)
-class PromptItem:
+_NO_MARKERS: Mapping[str, str] = MappingProxyType({})
+
+
+class PromptItem(NamedTuple):
     """One text of a request. `id` is short, random and of this call only; `complaint` is set on repair."""
 
     id: str
@@ -18,7 +21,7 @@ class PromptItem:
     note: str = ""
     max_length: int | None = None
     glossary: tuple[tuple[str, str], ...] = ()
-    markers: Mapping[str, str] = field(default_factory=dict)
+    markers: Mapping[str, str] = _NO_MARKERS
     complaint: str = ""
     avoid: tuple[tuple[str, str], ...] = ()
     """Terms, and words that their translation must not use."""

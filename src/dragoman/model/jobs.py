@@ -172,8 +172,7 @@ class Job:
     deadline_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A field of a job that is still to be translated. `calls` counts how often it was asked for."""
 
     ordinal: int
@@ -319,8 +318,7 @@ class Settled:
         return self.code in SLOW_DOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """How one field ended: with a text, or with a code."""
 
     ordinal: int

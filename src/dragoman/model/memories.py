@@ -42,8 +42,7 @@ class Making:
     validator_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     """One translation in the memory. `basis` is the key of what AI made it from, '' for all others."""
 
     source_hash: str

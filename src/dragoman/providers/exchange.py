@@ -122,11 +122,13 @@ def complete_elements(text: str, member: str) -> list[object]:
 
 def pairs(items: Sequence[object]) -> tuple[tuple[str, str], ...]:
     """(id, text) of every item that has both, and a text that a database can hold."""
-    shaped = ((item.get("id"), item.get("text")) for item in items if isinstance(item, dict))
+    shaped = [(item.get("id"), item.get("text")) for item in items if isinstance(item, dict)]
     return tuple(
-        (name, text)
-        for name, text in shaped
-        if isinstance(name, str) and isinstance(text, str) and _storable(text) and _storable(name)
+        [
+            (name, text)
+            for name, text in shaped
+            if isinstance(name, str) and isinstance(text, str) and _storable(text) and _storable(name)
+        ]
     )
 
 
@@ -224,8 +226,9 @@ def _past(text: str, at: int, sign: str) -> int:
 
 
 def _storable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return False
     return "\0" not in text

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import keyword
+import operator
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
@@ -127,26 +128,38 @@ class Prepared:
             parameters[place] = process(parameters[place])
         return Bound(text.sql, text.names, parameters)
 
-    def bind_each(self, cache_key: Any, rows: Sequence[Values]) -> tuple[str, list[str], list[list[Any]]]:
+    def bind_each(
+        self, cache_key: Any, rows: Sequence[Values]
+    ) -> tuple[str, list[str], Sequence[Sequence[Any]]]:
         """The same for rows of the same names: SQL, the parameters' names, and the parameters of each row."""
         first = self.bind(cache_key, rows[0])
         if self._lists:
             bound = [first, *[self.bind(cache_key, row) for row in rows[1:]]]
             return first.sql, first.names, [one.parameters for one in bound]
         named = rows[0].keys()
-        own = {name: value for name, value in self._own(cache_key).items() if name not in named}
-        parameters = [first.parameters]
-        for row in rows[1:]:
+        for row in rows:
             if row.keys() != named:
                 raise TypeError(
                     f"rows of one statement have the same names, not {sorted(row.keys() ^ named)}"
                 )
-            given = {**own, **row} if own else row
-            parameters.append([given[name] for name in first.names])
-        for place, process in self._texts[()].processes:
-            for one in parameters[1:]:
+        own = {name: value for name, value in self._own(cache_key).items() if name not in named}
+        given = [{**own, **row} for row in rows] if own else rows
+        drawn = self._draw(first.names, given)
+        processes = self._texts[()].processes
+        if not processes:
+            return first.sql, first.names, drawn
+        parameters = [*map(list, drawn)]
+        for place, process in processes:
+            for one in parameters:
                 one[place] = process(one[place])
         return first.sql, first.names, parameters
+
+    @staticmethod
+    def _draw(names: Sequence[str], rows: Sequence[Values]) -> Sequence[Sequence[Any]]:
+        """The values of these names out of each row, in their order."""
+        if len(names) < 2:
+            return [[row[name] for name in names] for row in rows]
+        return list(map(operator.itemgetter(*names), rows))
 
     def _own(self, cache_key: Any) -> dict[str, Any]:
         """The statement's own values."""
@@ -186,14 +199,14 @@ class Compilations:
             )
         return prepared.bind(cache_key, values), prepared
 
-    def many(self, statement: Any, rows: Sequence[Values]) -> tuple[str, list[str], list[list[Any]]]:
+    def many(self, statement: Any, rows: Sequence[Values]) -> tuple[str, list[str], Sequence[Sequence[Any]]]:
         """An INSERT for the columns of the first row, those columns, and the parameters of every row."""
         columns = sorted(rows[0])
         key = statement._generate_cache_key().key, *columns
         prepared = self._kept.get(key) or self._keep(key, Prepared(statement, None, self._dialect, columns))
         return prepared.bind_each(None, rows)
 
-    def each(self, statement: Any, rows: Sequence[Values]) -> tuple[str, list[list[Any]]]:
+    def each(self, statement: Any, rows: Sequence[Values]) -> tuple[str, Sequence[Sequence[Any]]]:
         """An UPDATE or DELETE, and the parameters of every row."""
         cache_key = statement._generate_cache_key()
         prepared = self._kept.get(cache_key.key) or self._keep(

@@ -105,6 +105,7 @@ class Services:
 
 async def open_services(settings: Settings, base_url: str = "") -> Services:
     """Put one process together. Raises `StoreError` or `SettingsError`; starts nothing."""
+    processes.collect_less_often()
     clock, chance = SystemClock(), SystemChance()
     journal.setup(clock, style=settings.log_style, level=settings.log_level)
     if settings.embedded:

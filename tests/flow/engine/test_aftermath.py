@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,7 +84,7 @@ def test_every_field_has_exactly_one_fate(
     verdicts = []
     for ordinal, (make, calls) in enumerate(drawn):
         made = make(ordinal)  # type: ignore[operator]
-        verdicts.append(replace(made, field=replace(made.field, calls=calls)))
+        verdicts.append(made._replace(field=made.field._replace(calls=calls)))
     after = aftermath(purpose, verdicts, finish)
     fates = [verdict.field.ordinal for verdict in after.good]
     fates += [verdict.field.ordinal for verdict, _ in after.failed]
@@ -114,6 +112,6 @@ def test_whatever_a_provider_answers_the_asking_ends(count: int, random: object)
             for verdict in again.verdicts:
                 ordinal = verdict.field.ordinal
                 counted[ordinal] += again.counted
-                following.append(replace(verdict.field, calls=counted[ordinal]))
+                following.append(verdict.field._replace(calls=counted[ordinal]))
             waiting.append((again.purpose, following))
     assert all(count <= CALLS_PER_FIELD_MAX - 1 for count in counted.values())

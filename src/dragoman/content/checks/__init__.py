@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from dragoman.content.checks.catalogue import CHECKS, Check
+from dragoman.content.checks.catalogue import CHECKS, Check, Run
 from dragoman.content.checks.pair import Finding, Pair, Severity
 from dragoman.content.checks.reading import empty
 from dragoman.content.tokens import Family
 from dragoman.model.documents import Syntax
 
-__all__ = ["CHECKS", "Check", "Finding", "Pair", "Severity", "check"]
+__all__ = ["CHECKS", "Check", "Finding", "Pair", "Severity", "check", "examined"]
 
 
 def check(
@@ -42,15 +42,24 @@ def check(
         source, target, syntax, source_locale, target_locale,
         max_length, tuple(glossary), tuple(kept), tuple(avoided), category, other,
     )  # fmt: skip
-    if not source.strip() or not target.strip():
+    return examined(pair)
+
+
+def examined(pair: Pair) -> tuple[Finding, ...]:
+    """Everything that is wrong with a pair, errors first."""
+    if not pair.source.strip() or not pair.target.strip():
         blank = tuple(empty(pair))
-        if blank or not source.strip():
+        if blank or not pair.source.strip():
             return blank
-    found = [finding for one in _holding(syntax, pair.families) for finding in one.run(pair)]
+    found: list[Finding] = []
+    for run in _holding(pair.syntax, pair.families):
+        said = run(pair)
+        if said:  # not even a generator is made where a look is enough
+            found += said
     return tuple(sorted(found, key=lambda finding: finding.severity)) if found else ()
 
 
 @lru_cache(maxsize=1024)
-def _holding(syntax: Syntax, families: frozenset[Family]) -> tuple[Check, ...]:
+def _holding(syntax: Syntax, families: frozenset[Family]) -> tuple[Run, ...]:
     """The checks that can have something to say of two texts which hold such code."""
-    return tuple(check for check in CHECKS.values() if check.holds(syntax, families))
+    return tuple(check.run for check in CHECKS.values() if check.holds(syntax, families))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,8 @@ from dragoman.content.checks.pair import CODE, Finding, Pair
 from dragoman.content.tokens import Family
 from dragoman.model.documents import Syntax
 
+Run = Callable[[Pair], Iterable[Finding]]
+"""A check at work; it answers `()` at once where a look at the pair is enough."""
 Gravity = Literal["error", "warning", "by certainty"]
 
 
@@ -21,7 +23,7 @@ class Check:
     `families` are the kinds of code that it is about: it has nothing to say where neither text has any.
     """
 
-    run: Callable[[Pair], Iterator[Finding]]
+    run: Run
     severity: Gravity
     about: str
     syntaxes: frozenset[Syntax] = frozenset()
@@ -31,7 +33,7 @@ class Check:
 
     def __call__(self, pair: Pair) -> Iterator[Finding]:
         """What it has to say of a pair."""
-        return self.run(pair) if self.holds(pair.syntax, pair.families) else iter(())
+        return iter(self.run(pair)) if self.holds(pair.syntax, pair.families) else iter(())
 
     def holds(self, syntax: Syntax, families: frozenset[Family]) -> bool:
         """Whether it can have something to say of two texts of this syntax that hold such code."""

@@ -6,16 +6,26 @@ Promises that what the source itself says is never held against its translation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 
-from dragoman.content.checks.pair import Finding, Pair, Severity, language
-from dragoman.content.checks.reading import width
-from dragoman.kernel.limits import SOURCES_KEPT
+from dragoman.content.checks.pair import Finding, Pair, Severity, Side, language
+from dragoman.content.checks.reading import source_width, width
 
 
-def leaks(pair: Pair) -> Iterator[Finding]:
+def leaks(pair: Pair) -> Iterable[Finding]:
     """Our own signs, the answer's envelope, or a model that speaks about itself, in the text."""
+    return () if pair.after.is_quiet and not may_refuse(pair) else _leaked(pair)
+
+
+def may_refuse(pair: Pair) -> bool:
+    """Whether a translation may speak about itself; of Latin text without code its words can tell that."""
+    target = pair.target
+    if pair.is_latin and target is pair.target_words and "'" not in target and "’" not in target:
+        return not REFUSING_WORDS.isdisjoint(pair.said)
+    return any(map(target.lower().__contains__, REFUSED_BY))
+
+
+def _leaked(pair: Pair) -> Iterator[Finding]:
     if any(sign in pair.target and pair.target.count(sign) > pair.source.count(sign) for sign in "⟦⟧"):
         yield Finding("leaks", "error", "A marker (⟦…⟧) is left in the translation.")
     if _SIGN.search(pair.target):
@@ -28,12 +38,14 @@ def leaks(pair: Pair) -> Iterator[Finding]:
         yield Finding("leaks", "error", "The answer speaks about itself instead of translating.")
 
 
-def answered(pair: Pair) -> Iterator[Finding]:
+def answered(pair: Pair) -> Iterable[Finding]:
     """A source that asks or orders was obeyed: its translation opens like an answer, or has another size."""
-    if not _asks(pair.source_words, pair.source_locale):
-        return
+    return _obeyed(pair) if pair.before.fact(_asks) else ()
+
+
+def _obeyed(pair: Pair) -> Iterator[Finding]:
     opens = bool(_OPENINGS.match(pair.target)) and not _OPENINGS.match(pair.source)
-    source, target = width(pair.source_words), width(pair.target_words)
+    source, target = pair.before.fact(source_width), width(pair.target_words)
     long, huge = target > max(_ANSWER_MIN, 3 * source), target > max(3 * _ANSWER_MIN, 6 * source)
     short = source >= _ORDER_MIN and target < source / 4
     if huge or long or short or (opens and target > 1.5 * source):
@@ -41,13 +53,12 @@ def answered(pair: Pair) -> Iterator[Finding]:
         yield Finding("answered", severity, "The source's question or order was answered, not translated.")
 
 
-@lru_cache(maxsize=SOURCES_KEPT)
-def _asks(source: str, locale: str) -> bool:
+def _asks(side: Side) -> bool:
     """Whether a source reads like something said to a model."""
-    text = source.strip()
+    text = side.words.strip()
     if text.rstrip("\"'”»)").endswith(("?", "？", "؟", "՞")):
         return True
-    return bool(_INJECTION.search(text) or (language(locale) == "en" and _ORDER.match(text)))
+    return bool(_INJECTION.search(text) or (language(side.locale) == "en" and _ORDER.match(text)))
 
 
 _ANSWER_MIN, _ORDER_MIN = 80, 40
@@ -110,6 +121,12 @@ REFUSED_BY = (
     "كنموذج لغوي", "بصفتي نموذج", "إليك الترجمة", "آسف، ",
 )  # fmt: skip
 """Each refusal holds one of these in lower case: almost no other text does, and to look for them is cheap."""
+REFUSING_WORDS = frozenset((
+    "ai", "sorry", "assist", "help", "translation", "ki", "übersetzung", "leid", "modèle", "traduction",
+    "désolé", "désolée", "modelo", "traducción", "siento", "tradução", "desculpe", "lamento", "modello",
+    "traduzione", "dispiace", "vertaling", "spijt", "model", "przykro", "tłumaczenie", "yapay", "çeviri",
+))  # fmt: skip
+"""Each refusal in Latin letters has one of these words, unless it has an apostrophe."""
 _OPENINGS = re.compile(
     r"\s*(?:sure|certainly|of course|absolutely|great question|here (?:is|are)|let me"
     r"|natürlich|gerne|selbstverständlich|bien sûr|certainement|avec plaisir|claro|por supuesto|con gusto"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import unescape
 
 from dragoman.content import locales
-from dragoman.content.checks.pair import FEW_NUMBERS, Finding, Pair, Severity, language
-from dragoman.content.figures import changed_figures
+from dragoman.content.checks.pair import FEW_NUMBERS, Finding, Pair, Severity, Side
+from dragoman.content.figures import Written, changed_figures, written_figures
 from dragoman.content.plurals import icu_gaps, is_well_formed, split_icu, target_sentences
 from dragoman.content.tokens import Family, Token, keeps_order, tokens
 from dragoman.model.documents import Syntax
@@ -70,7 +70,7 @@ def _icu_sentences(pair: Pair) -> Iterator[Finding]:
     def arguments(sentence: str) -> Counter[str]:
         return _raws(tokens(sentence, "icu"), "placeholder", lambda token: _as_number(token.raw, number))
 
-    for key in wanted.keys() & target[1].keys():
+    for key in [key for key in wanted if key in target[1]]:
         lost, more = _difference(arguments(wanted[key]), arguments(target[1][key]))
         if any(name.startswith("=") or name in FEW_NUMBERS for name in key.split("/")):
             lost = tuple(raw for raw in lost if raw != "#")
@@ -146,23 +146,33 @@ def addresses(pair: Pair) -> Iterator[Finding]:
         yield Finding("addresses", "warning" if samples else "error", _told(lost, more), lost)
 
 
-def numbers(pair: Pair) -> Iterator[Finding]:
+def numbers(pair: Pair) -> Iterable[Finding]:
     """Figures are equal, each read by its own locale."""
     lost, more, sure = changed_figures(
-        pair.source_words, pair.target_words, pair.source_locale, pair.target_locale
+        pair.before.fact(_figures), pair.target_words, pair.source_locale, pair.target_locale
     )
-    if pair.may_spell_number and len(lost) + len(more) == 1:
-        return
-    if lost or more:
-        yield Finding("numbers", "error" if sure else "warning", f"Numbers differ; {_told(lost, more)}", lost)
+    if not (lost or more) or (pair.may_spell_number and len(lost) + len(more) == 1):
+        return ()
+    said = f"Numbers differ; {_told(lost, more)}"
+    return (Finding("numbers", "error" if sure else "warning", said, lost),)
 
 
-def controls(pair: Pair) -> Iterator[Finding]:
+def _figures(side: Side) -> Written:
+    return written_figures(side.words)
+
+
+def controls(pair: Pair) -> Iterable[Finding]:
     """Invisible characters; a direction mark beside a Latin name is usual in a right-to-left text."""
-    if pair.source.isprintable() and pair.target.isprintable() and _LOST not in pair.source + pair.target:
-        return
+    return () if pair.before.fact(_is_visible) and _is_visible(pair.after) else _invisible(pair)
+
+
+def _is_visible(side: Side) -> bool:
+    return side.text.isprintable() and _LOST not in side.text
+
+
+def _invisible(pair: Pair) -> Iterator[Finding]:
     wanted, found = _CONTROL.findall(pair.source), _CONTROL.findall(pair.target)
-    if language(pair.target_locale) in _BROKEN_BY_ZERO_WIDTH_SPACE:
+    if pair.spoken in _BROKEN_BY_ZERO_WIDTH_SPACE:
         found = [character for character in found if character != "\u200b"]
     if wanted == found:
         return

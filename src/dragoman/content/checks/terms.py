@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dragoman.content.checks.pair import Finding, Pair
 
 
-def glossary(pair: Pair) -> Iterator[Finding]:
+def glossary(pair: Pair) -> Iterable[Finding]:
     """Each of the source's terms is translated as the glossary has it, however it is inflected."""
-    if not pair.glossary:
-        return
+    return _mistranslated(pair) if pair.glossary else ()
+
+
+def _mistranslated(pair: Pair) -> Iterator[Finding]:
     source, target = pair.source_words.casefold(), pair.target_words.casefold()
     choices: dict[str, list[str]] = {}
     for term, wanted in pair.glossary:
@@ -22,18 +24,24 @@ def glossary(pair: Pair) -> Iterator[Finding]:
             yield Finding("glossary", "error", f"Translate {term!r} as {told}.", tuple(right))
 
 
-def avoided_terms(pair: Pair) -> Iterator[Finding]:
+def avoided_terms(pair: Pair) -> Iterable[Finding]:
     """No term is translated by a word that the glossary forbids for it."""
-    if not pair.avoided:
-        return
+    return _forbidden(pair) if pair.avoided else ()
+
+
+def _forbidden(pair: Pair) -> Iterator[Finding]:
     source, target = pair.source_words.casefold(), pair.target_words.casefold()
     for term, word in pair.avoided:
         if _stands(term.casefold(), source) and _stands(word.casefold(), target):
             yield Finding("avoided_terms", "error", f"Do not translate {term!r} as {word!r}.")
 
 
-def kept_terms(pair: Pair) -> Iterator[Finding]:
+def kept_terms(pair: Pair) -> Iterable[Finding]:
     """Names of products and the like stand in the translation letter by letter."""
+    return _renamed(pair) if pair.kept else ()
+
+
+def _renamed(pair: Pair) -> Iterator[Finding]:
     for term in pair.kept:
         if _stands(term, pair.source_words) and term not in pair.target_words:
             yield Finding("kept_terms", "error", f"{term!r} is not translated: keep it as it is.", (term,))

@@ -7,7 +7,8 @@ words itself (`vocabulary`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from dragoman.content import locales
 from dragoman.content.checks.pair import Finding, Pair, Severity, language
@@ -28,14 +29,23 @@ _KANA_MIN = 12
 """Japanese of so many Chinese characters without any kana is Chinese."""
 
 
-def script(pair: Pair) -> Iterator[Finding]:
+def script(pair: Pair) -> Iterable[Finding]:
     """The letters are those of the locale; names and code in Latin are at home everywhere."""
-    own = scripts_of(locales.script(pair.target_locale))
-    if not own or pair.is_echo:
-        return
+    own = _own_scripts(pair.target_locale)
+    if not own or pair.is_echo or ("LATIN" in own and pair.is_latin):
+        return ()
     met = scripts_in(pair.target_words)
     if (met & own and met - own <= _AT_HOME and "CJK" not in met) or not met:
-        return
+        return ()
+    return _strange_letters(pair, own)
+
+
+@lru_cache(maxsize=1024)
+def _own_scripts(locale: str) -> frozenset[str]:
+    return scripts_of(locales.script(locale))
+
+
+def _strange_letters(pair: Pair, own: frozenset[str]) -> Iterator[Finding]:
     found = letters_by_script(pair.target_words)
     mine = sum(count for name, count in found.items() if name in own)
     known = letters_by_script(pair.source_words)
@@ -60,7 +70,7 @@ def _is_prose(words: str, letters: int) -> bool:
 
 
 def _east_asian(pair: Pair, characters: int, kana: int) -> Iterator[Finding]:
-    if language(pair.target_locale) == "ja" and characters >= _KANA_MIN and not kana:
+    if pair.spoken == "ja" and characters >= _KANA_MIN and not kana:
         yield Finding("script", "warning", "A Japanese text of this length has kana; this reads as Chinese.")
     way = locales.script(pair.target_locale)
     if way not in ("Hans", "Hant"):
@@ -75,16 +85,18 @@ def _east_asian(pair: Pair, characters: int, kana: int) -> Iterator[Finding]:
         yield Finding("script", severity, f"Characters of the other way to write Chinese: {shown}.")
 
 
-def wrong_language(pair: Pair) -> Iterator[Finding]:
+def wrong_language(pair: Pair) -> Iterable[Finding]:
     """Small words that only another language has; from 20 letters on."""
     text = pair.target_words
     if len(text) < _PROSE_LETTERS_MIN or pair.is_echo:
-        return
-    if locales.same_language(pair.source_locale, pair.target_locale):
-        return
-    found = winner(pair.said, language(pair.target_locale), language(pair.source_locale))
-    if found and sum(map(str.isalpha, text)) >= _PROSE_LETTERS_MIN:
-        said = (
-            f"This reads as {locales.english_name(found)}, not as {locales.english_name(pair.target_locale)}."
-        )
-        yield Finding("language", "warning", said)
+        return ()
+    found = winner(pair.said, pair.spoken, language(pair.source_locale))
+    if not found or locales.same_language(pair.source_locale, pair.target_locale):
+        return ()
+    return (_read_as(found, pair.target_locale),) if sum(map(str.isalpha, text)) >= _PROSE_LETTERS_MIN else ()
+
+
+@lru_cache(maxsize=1024)
+def _read_as(found: str, locale: str) -> Finding:
+    said = f"This reads as {locales.english_name(found)}, not as {locales.english_name(locale)}."
+    return Finding("language", "warning", said)

@@ -252,7 +252,7 @@ class Calls:
         )
         follow_ups = await self._store(work, closing_)
         for ordinal, count in counted.items():
-            work.open[ordinal] = replace(work.open[ordinal], calls=count)
+            work.open[ordinal] = work.open[ordinal]._replace(calls=count)
         return follow_ups
 
     async def _store(self, work: JobWork, what: Closing) -> tuple[OpenCall, ...]:

@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from dragoman.content import prompting, verdicts
-from dragoman.content.glossary import Glossary, Terms
-from dragoman.content.prompting import Help, Piece
+from dragoman.content.glossary import NO_TERMS, Glossary, Terms
+from dragoman.content.prompting import NO_HELP, Help, Piece
 from dragoman.flow.engine.translation.gate import Caller
 from dragoman.kernel.errors import LeaseLost
 from dragoman.kernel.identity import Chance, key_hash
@@ -71,6 +71,7 @@ class JobWork:
         self._glossaries: dict[str, Glossary] = {}
         self._terms: dict[int, Terms] = {}
         self._bases: dict[Terms, str] = {}
+        self._plain_basis = ""
 
     @property
     def shelf(self) -> Shelf:
@@ -96,16 +97,17 @@ class JobWork:
         self, purpose: Purpose, fields: Sequence[Field], complaints: Complaints, parent: int | None = None
     ) -> CallPlan:
         """A call for these fields of one locale, under prompt ids of its own."""
-        asked: dict[str, Asked] = {}
+        asked: list[Asked] = []
         items: list[PromptItem] = []
-        names = iter(self._fresh_names(sum([len(self.pieces(field)) for field in fields])))
-        near = {text for field in fields for text in [field.value] if isinstance(text, str)}
-        for field in fields:
+        pieces = [self.pieces(field) for field in fields]
+        names = iter(self._fresh_names(sum(map(len, pieces))))
+        near = {field.value for field in fields if isinstance(field.value, str)}
+        for field, mine in zip(fields, pieces, strict=True):
             help_ = self._help(field, near)
-            for piece in self.pieces(field):
+            for piece in mine:
                 name = next(names)
-                asked[name] = Asked(name, field.ordinal, piece.category)
-                complaint = complaints.get((field.ordinal, piece.category), "")
+                asked.append(Asked(name, field.ordinal, piece.category))
+                complaint = complaints.get((field.ordinal, piece.category), "") if complaints else ""
                 items.append(prompting.prompt_item(field, piece, name, complaint, help_))
         target_locale = fields[0].target_locale
         request = CompletionRequest(
@@ -120,19 +122,22 @@ class JobWork:
             self._last_call,
             purpose,
             target_locale,
-            tuple(asked.values()),
+            tuple(asked),
             self.provider.render(request),
             parent,
         )
 
     def pieces(self, field: Field) -> tuple[Piece, ...]:
         """What of a field goes out; found out once."""
-        if field.ordinal not in self._pieces:
-            self._pieces[field.ordinal] = prompting.pieces(field)
-        return self._pieces[field.ordinal]
+        found = self._pieces.get(field.ordinal)
+        if found is None:
+            found = self._pieces[field.ordinal] = prompting.pieces(field)
+        return found
 
     def terms(self, field: Field) -> Terms:
         """What the project's terms in a field ask for; found out once."""
+        if not self.library.terms:
+            return NO_TERMS
         found = self._terms.get(field.ordinal)
         if found is None:
             texts = [field.value] if isinstance(field.value, str) else field.value.values()
@@ -142,6 +147,8 @@ class JobWork:
     def basis(self, field: Field) -> str:
         """What a translation made now is made from, beside the text and its context."""
         terms = self.terms(field)
+        if terms is NO_TERMS and self._plain_basis:
+            return self._plain_basis
         if terms not in self._bases:
             self._bases[terms] = key_hash(
                 self.provider.model,
@@ -151,6 +158,8 @@ class JobWork:
                 self.library.manner.style,
                 *terms.key,
             )
+        if terms is NO_TERMS:
+            self._plain_basis = self._bases[terms]
         return self._bases[terms]
 
     def _glossary(self, locale: str) -> Glossary:
@@ -161,11 +170,14 @@ class JobWork:
 
     def _help(self, field: Field, near: Collection[str]) -> Help:
         """Terms, examples, and the neighbours that the call does not hold anyway."""
-        before, after = (
+        before, after = [
             prompting.glimpse(text, field.syntax) if text and text not in near else ""
             for text in (field.before, field.after)
-        )
-        return Help(self.terms(field), self.similar.get(field.ordinal, ()), before, after)
+        ]
+        terms, similar = self.terms(field), self.similar.get(field.ordinal, ())
+        if not (before or after or similar) and terms is NO_TERMS:
+            return NO_HELP
+        return Help(terms, similar, before, after)
 
     def start(self, plan: CallPlan, worker: str, call_timeout_seconds: float) -> Start:
         """How one attempt may be made now. Raises `LeaseLost`."""
