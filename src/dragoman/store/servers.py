@@ -113,6 +113,7 @@ def tune(connection: sqlite3.Connection, synchronous: str) -> None:
         "PRAGMA cache_size=-65536",
         "PRAGMA temp_store=MEMORY",
         "PRAGMA journal_size_limit=67108864",
+        "PRAGMA wal_autocheckpoint=4000",  # pages: what a few calls change in turn is copied back once
     ):
         connection.execute(statement)
 
