@@ -5,6 +5,7 @@ Where the engine is far there are two, and no transaction ever sees both.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -31,6 +32,8 @@ _OPEN = """
 _HELD = (
     "SELECT count(*) FROM jobs WHERE state = 'queued' AND parked_for = 'unknown' AND next_attempt_at IS NULL"
 )
+LOST = "SELECT count(*) FROM submissions WHERE settled_at IS NULL AND error_code = 'not_found'"
+"""Jobs that a site has heard its engine know nothing of."""
 _STATES = (("manifests", "phase"), ("intents", "state"), ("submissions", "state"), ("jobs", "state"),
            ("outbox", "state"), ("receipts", "state"), ("publication_requests", "state"),
            ("publication_commands", "state"), ("calls", "state"), ("attempts", "outcome"))  # fmt: skip
@@ -63,6 +66,7 @@ class Floor:
         self.session: FaultySession = self.database.session
         self.groups = groups
         self._house = house
+        self._is_dead = is_dead
         self._watch = Watch(self.database, is_dead)
 
     def tell(self, process: Process, text: str) -> None:
@@ -91,6 +95,15 @@ class Floor:
         Transaction(self.session, PLACE, lambda: now, chance, Tally()).carry_out(call, lambda: None)
         if call.error:
             raise call.error
+
+    def put_back(self, copy: sqlite3.Connection) -> set[str]:
+        """Stand on an older copy of the database; gives the attempts of which it knows nothing."""
+        attempts = "SELECT id FROM attempts"
+        known = {attempt for (attempt,) in self.database.all(attempts)}
+        self.database.put_back(copy)
+        copy.close()
+        self._watch = Watch(self.database, self._is_dead)
+        return known - {attempt for (attempt,) in self.database.all(attempts)}
 
     @property
     def is_open(self) -> bool:

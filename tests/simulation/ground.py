@@ -130,6 +130,17 @@ class Database:
         """Forget everything."""
         self.connection.close()
 
+    def copy(self) -> sqlite3.Connection:
+        """Everything as it stands, to be put back later."""
+        made = sqlite3.connect(":memory:")
+        self.connection.backup(made)
+        return made
+
+    def put_back(self, copy: sqlite3.Connection) -> None:
+        """Be again what was copied; whatever was written since is gone."""
+        copy.backup(self.connection)
+        self.moves = self.one("SELECT coalesce(max(rowid), 0) FROM watched")
+
     def with_rows_of(self, other: Database) -> Database:
         """A third one that holds what both hold, to be looked at."""
         made = Database()

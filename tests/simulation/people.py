@@ -27,9 +27,14 @@ TAKEN, SPOKEN_FOR = LOCALES
 """The locale that is taken back alone, and the one in which somebody writes into shared files by hand."""
 _SPARE_TOKENS = 3_000
 _SAMPLE = 2
+_OPEN = "SELECT id FROM manifests WHERE phase = 'open' ORDER BY id"
+_HELD_FAR = (
+    "SELECT DISTINCT client_job_id FROM jobs WHERE state = 'queued' AND parked_for = 'unknown' ORDER BY 1"
+)
+"""What an engine that was put back holds once more may be over at the site."""
 _UNSENT = """
     SELECT manifest_id, id FROM intents WHERE state = 'failed' AND retryable
-    AND error_code IN ('retry_exhausted', 'backend_unavailable', 'backend_rate_limited')
+    AND error_code IN ('retry_exhausted', 'backend_unavailable', 'backend_rate_limited', 'job_lost')
     AND manifest_id IN (SELECT id FROM manifests WHERE NOT canceled) ORDER BY id
 """
 
@@ -55,7 +60,8 @@ class People:
         await self._begin()
         meanwhile = {"cancel": self._cancel, "pause": self._pause, "spare": self._spare, "word": self._say,
                      "rival": self._rival, "meddle": self._meddle, "edit": self._edit,
-                     "rest": self._rest, "allow": self._allow, "redrive": self._operators.look}  # fmt: skip
+                     "rest": self._rest, "allow": self._allow, "redrive": self._operators.look,
+                     "restore": self._lose_the_engine}  # fmt: skip
         await asyncio.gather(*(act() for deed, act in meanwhile.items() if deed in deeds))
         await self._settled()
         if self._scene.setting.asks == "canary":
@@ -78,12 +84,12 @@ class People:
                 await self._settled()
 
     async def _settled(self) -> None:
-        """Wait until nothing is open; what an engine that was away for too long never took is asked for once
-        more.
+        """Wait until nothing is open; what an engine that was away for too long never took, or has lost, is
+        asked for once more.
         """
         await self._scene.settled()
         while self._scene.setting.far and (unsent := self._scene.database.all(_UNSENT)):
-            self._scene.note(f"{len(unsent)} intents were not sent, and are retried")
+            self._scene.note(f"{len(unsent)} intents were not taken, or lost, and are retried")
             for manifest in sorted({manifest for manifest, _ in unsent}):
                 mine = [intent for its, intent in unsent if its == manifest]
                 await self._scene.as_client(
@@ -96,15 +102,31 @@ class People:
     async def let_go(self) -> None:
         """Look at the held calls, and let them be sent once more."""
         self._scene.note("held calls are let go")
-        for (manifest,) in self._scene.database.all(
-            "SELECT id FROM manifests WHERE phase = 'open' ORDER BY id"
-        ):
+        held = _HELD_FAR if self._scene.setting.far else _OPEN
+        for (manifest,) in self._scene.engines.all(held):
             await self._scene.as_client(
                 lambda services, manifest=manifest: services.controls.release(  # type: ignore[misc]
                     Workspace(CALLER.workspace), manifest, CALLER.actor, "looked"
                 ),
                 side="engine",
             )
+
+    async def give_up(self) -> None:
+        """What an engine has lost is given up; what it still knows ends by itself."""
+        self._scene.note("lost jobs are given up")
+        for manifest in self._manifests.values():
+            await self._scene.as_client(
+                lambda services, manifest=manifest: services.losses.give_up(  # type: ignore[misc]
+                    CALLER.workspace, manifest, CALLER.actor
+                ),
+                "nothing_lost",
+                "backend_unavailable",
+                "backend_rate_limited",
+            )
+
+    async def _lose_the_engine(self) -> None:
+        await self._wait(20.0)
+        await self._scene.put_engine_back(self._dice.random() * 60.0)
 
     async def _begin(self) -> None:
         """The first request; by pairs, by a scope or by a run, it is for the same."""

@@ -55,6 +55,10 @@ class Scene(Protocol):
         """Judge what there is, before some of it goes."""
         ...
 
+    async def put_engine_back(self, seconds: float) -> None:
+        """After a while the far engine's database is lost, and what it was before that while is put back."""
+        ...
+
     def set_clock_on(self, seconds: float) -> None:
         """Set the wall clock, as if so much time had passed."""
         ...

@@ -21,6 +21,7 @@ Deed = Literal[
     "allow",  # the workspace's month is nearly used up, and somebody buys more
     "redrive",  # events die of their receiver, jobs of one lost worker; somebody gives both another chance
     "run",  # everything is asked for by a run of convergence, which two people start
+    "restore",  # a far engine's database is lost, and an older copy is put back
     "retain",  # months pass: what has had its time goes while something new is asked for
 ]  # fmt: skip
 
@@ -30,6 +31,9 @@ _WIRES = 8
 """About as many requests as go over the network in a calm world."""
 _FAR_SHARE = 0.15
 """How many of the seeds have a far engine."""
+_LOSS_SHARE = 0.2
+"""How many of these lose its database."""
+_LOSS_PEOPLE: tuple[tuple[Deed, ...], ...] = (("restore",), ("restore",), ("restore", "again"))
 
 _FORMATS_SHARE = 0.4
 """How many of the seeds have several formats, shared files among them."""
@@ -214,11 +218,14 @@ def of_seed(seed: int) -> Setting:
 def far_of_seed(seed: int) -> Setting:
     """The world of a seed with a far engine, and faults of the network beside its own."""
     setting, dice = _near(seed), random.Random(f"network of {seed}")
+    people: tuple[Deed, ...] = tuple(deed for deed in setting.people if deed != "run")
+    if random.Random(f"loss of {seed}").random() < _LOSS_SHARE:
+        people = dice.choice(_LOSS_PEOPLE)
     on_the_wire = drawn(dice, {"wire": _WIRES}, dice.choice((0, 1, 2, 3, 4, 6)), ("wire",))
     return replace(
         setting,
         far=True,
-        people=tuple(deed for deed in setting.people if deed != "run"),
+        people=people,
         engines=dice.choice((1, 1, 2)),
         asks_only=dice.random() < 0.25,
         plan=Plan({**setting.plan.faults, **on_the_wire.faults}),

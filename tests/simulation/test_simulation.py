@@ -103,6 +103,14 @@ def test_far_worlds_of_seeds_settle_and_both_sides_agree(seed: int) -> None:
     assert outcome.problems == [], str(outcome.setting)
 
 
+@pytest.mark.parametrize("seed", [3, 7, 10, 12])
+def test_what_a_far_engine_has_lost_is_given_up_and_translated_by_its_next_job(seed: int) -> None:
+    """Its database is put back as it was some time ago; what it had answered since, it knows no more."""
+    outcome = judged(replace(FAR, seed=seed, is_shuffled=True, people=("restore",)))
+    assert outcome.problems == [], str(outcome.setting)
+    assert all(states[-1] == "completed" for states in outcome.states.values())
+
+
 @pytest.mark.parametrize("setting", [of_seed(5), far_of_seed(5)], ids=["near", "far"])
 def test_the_same_seed_tells_the_same_story(setting: Setting) -> None:
     first, again = play(setting), play(setting)

@@ -26,7 +26,7 @@ from dragoman.workers import Loop, free_vanished
 from tests.simulation import across, queueing, verdict
 from tests.simulation.bounds import bounded
 from tests.simulation.faults import COMMIT, JUMPS_SECONDS, PAUSES_SECONDS, WIRE, Kind, Place
-from tests.simulation.floors import Floor
+from tests.simulation.floors import LOST, Floor
 from tests.simulation.listening import Answered, Request, answer
 from tests.simulation.outside import Door, EngineFace, WatchedOffload
 from tests.simulation.people import People
@@ -77,6 +77,8 @@ class World:
         self.held_up: set[str] = set()
         """Attempts that came to a vendor after their senders had given them up."""
         self.heard: dict[str, tuple[Process, str]] = {}
+        self.lost: set[str] = set()
+        """Attempts that an engine's database has forgotten with everything since it was copied."""
         self.receiver_says = 0
         self._states: Mapping[str, Sequence[str]] | None = None
         self.in_transaction = ""
@@ -220,6 +222,17 @@ class World:
         self._judge(self._outside())
         self._states = verdict.states_of(self.database)
 
+    async def put_engine_back(self, seconds: float) -> None:
+        """After a while the far engine's database is lost, and what it was before that while is put back."""
+        copy = self.engines.copy()
+        self.note("the engine's database is copied")
+        await asyncio.sleep(seconds)
+        for process, _ in self._living("engine"):
+            process.die()
+        self.lost |= self.floors[-1].put_back(copy)
+        self.heard.clear()
+        self.note(f"the engine's database is put back; {len(self.lost)} attempts are lost")
+
     def _judge(self, outside: verdict.Outside) -> None:
         if not self.setting.far:
             self.problems += verdict.problems(self.database, self.setting, outside, self.folder)
@@ -239,7 +252,10 @@ class World:
         self.note(f"{seconds / 86_400:.0f} days pass")
 
     def _outside(self) -> verdict.Outside:
-        sent = {name: vendor.sent() for name, vendor in self.vendors.items()}
+        sent = {
+            name: {attempt: calls for attempt, calls in vendor.sent().items() if attempt not in self.lost}
+            for name, vendor in self.vendors.items()
+        }
         running = {attempt for vendor in self.vendors.values() for attempt in vendor.left_running()}
         return verdict.Outside(self._surely_heard, sent, running, self.held_up)
 
@@ -400,6 +416,8 @@ class World:
             if any(floor.holds_calls for floor in self.floors):
                 await asyncio.sleep(_LOOK_SECONDS)
                 await self.people.let_go()
+            if self.database.one(LOST):
+                await self.people.give_up()
             await asyncio.sleep(_LOOK_SECONDS)
             self._pace()
 

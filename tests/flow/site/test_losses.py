@@ -15,11 +15,13 @@ from dragoman.store.schema import effects
 from dragoman.store.transaction import Row, Tx
 from tests.doubles.engines import event
 from tests.flow.site.stage import Stage, stage
+from tests.flow.site.test_moments import let_leases_run_out
 from tests.flow.site.test_reconciliation import (
     DOCUMENTS,
     AskedEngine,
     asking,
     make_waiting_due,
+    receipts_kept,
     submitted,
     told,
 )
@@ -38,6 +40,10 @@ async def lost(site: Stage, times: int = 1) -> AskedEngine:
         await site.database.run(make_waiting_due)
         await reconciliation.step()
     return engine
+
+
+async def nowhere(*_: object) -> Any:
+    raise OutsideError("the engine answers HTTP 404", "backend_unavailable")
 
 
 async def refused(giving_up: Any) -> str:
@@ -83,6 +89,28 @@ def test_what_waits_for_a_lost_job_fails_and_may_be_retried_and_its_late_event_i
             again = site.engine.submissions()[-1]
             await site.deliver(event(again, "job-2"), "d-2")
             assert await site.counts(manifest) == {"completed": 1}
+
+    asyncio.run(play())
+
+
+def test_an_event_whose_texts_are_lost_and_given_up_is_closed_without_them(database_url: str) -> None:
+    """It came while the engine knew the job; its texts lie behind a link that leads nowhere any more."""
+
+    async def play() -> None:
+        async with stage(database_url, DOCUMENTS) as site:
+            manifest, body = await submitted(site)
+            linked = {**event(body, "job-1"), "results": "link", "items": [], "usage": USAGE}
+            assert await site.deliver(linked) == 202
+            site.engine.items = nowhere  # type: ignore[method-assign,assignment]
+            await site.database.run(let_leases_run_out)
+            assert await site.callbacks.step() == 1
+            assert await site.database.read(receipts_kept) == [("RECEIVED", None)]
+            engine = await lost(site)
+            assert await losses(site, engine).give_up("default", manifest, "mia") == (1, 1)
+            await site.database.run(let_leases_run_out)
+            assert await site.callbacks.step() == 1
+            assert await site.database.read(receipts_kept) == [("OUT_OF_ORDER", None)]
+            assert await cost(site, manifest) == (0, 40)
 
     asyncio.run(play())
 

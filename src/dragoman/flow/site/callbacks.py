@@ -71,7 +71,8 @@ class Callbacks:
         if pages_needed(payload):
             if not fetch:
                 return 202
-            event = await self._with_pages(payload)
+            if not await self._database.read(settling.is_settled, event.submission_id):
+                event = await self._with_pages(payload)
         settlement = await self._database.run(settling.settle_receipt, receipt_id, event)
         if settlement.verdict == "contradiction":
             raise CallerError(

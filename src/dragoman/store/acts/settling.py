@@ -71,6 +71,14 @@ def due_receipts(tx: Tx, limit: int) -> list[tuple[str, str]]:
     return [(row.id, row.body) for row in rows]
 
 
+def is_settled(tx: Tx, submission_id: str) -> bool:
+    """Whether nothing waits for the texts of this submission's job any more: its engine need not be asked for
+    them, and may have lost them.
+    """
+    row = submissions.find(tx, submission_id)
+    return row is not None and row.settled_at is not None
+
+
 def settle_receipt(tx: Tx, receipt_id: str, event: JobEvent) -> Settlement:
     """Apply a kept receipt's event, and close the receipt with what came of it."""
     settlement = settle_event(tx, event)
