@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
 from dragoman.kernel.limits import MIGRATION_LOCK_SECONDS
-from dragoman.store.servers import Options, Server, server_of, tune
+from dragoman.store.servers import Options, Server, mysql_connection, server_of, tune
 
 
 def engine_of(url: str, options: Options | None = None) -> sa.Engine:
@@ -37,8 +37,12 @@ def engine_of(url: str, options: Options | None = None) -> sa.Engine:
 
 def _let_in(server: Server, engine: sa.Engine) -> sa.Engine:
     @sa.event.listens_for(engine, "do_connect")
-    def _sign_in(_dialect: Any, _record: Any, _arguments: Any, named: dict[str, Any]) -> None:
+    def _sign_in(dialect: sa.Dialect, _record: Any, arguments: Any, named: dict[str, Any]) -> Any:
         named.update(server.let_in(named))
+        if dialect.driver != "pymysql":
+            return None  # as the dialect connects
+        driver: Any = dialect.loaded_dbapi
+        return mysql_connection(driver)(*arguments, **named)
 
     return engine
 

@@ -7,6 +7,7 @@ Waits for locks, silent servers and transactions left open are bounded. Password
 
 from __future__ import annotations
 
+import functools
 import re
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ from dragoman.store.sessions import MysqlSession, PostgresSession, Session, Sqli
 from dragoman.store.statements import Compilations
 
 _SQLITE_MIN = (3, 35)  # RETURNING
+_SQLITE = SQLiteDialect_pysqlite(dbapi=sqlite3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class SqliteServer(Server):
         self.writers = 1
         self.groups = True
         self._path = url.database
-        self._compilations = Compilations(SQLiteDialect_pysqlite(dbapi=sqlite3))
+        self._compilations = _compilations(_SQLITE)
 
     def connect(self, reading: bool) -> Session:
         """Open the file; a reader cannot write by mistake."""
@@ -125,8 +127,8 @@ class PostgresServer(Server):
 
     def __init__(self, url: sa.URL, options: Options) -> None:
         super().__init__(url, options)
-        self._dialect, self._driver = _driver(url, "postgres", "numeric_dollar")
-        self._compilations = Compilations(self._dialect)
+        self._dialect, self._driver = _driver(url.drivername, "postgres", "numeric_dollar")
+        self._compilations = _compilations(self._dialect)
 
     def connect(self, reading: bool) -> Session:
         """Connect, and bound how long locks are waited for and transactions may stand idle."""
@@ -154,8 +156,8 @@ class MysqlServer(Server):
 
     def __init__(self, url: sa.URL, options: Options) -> None:
         super().__init__(url, options)
-        self._dialect, self._driver = _driver(url, "mysql", "format")
-        self._compilations = Compilations(self._dialect)
+        self._dialect, self._driver = _driver(url.drivername, "mysql", "format")
+        self._compilations = _compilations(self._dialect)
 
     def connect(self, reading: bool) -> Session:
         """Connect, set isolation and strictness, and bound the waits."""
@@ -165,7 +167,7 @@ class MysqlServer(Server):
             "write_timeout": limits.IDLE_TRANSACTION_SECONDS,
         }
         named = {"connect_timeout": limits.CONNECT_SECONDS, **silence, **named, "charset": "utf8mb4"}
-        connection = self._driver.connect(*arguments, **self.let_in(named), autocommit=True)
+        connection = mysql_connection(self._driver)(*arguments, **self.let_in(named), autocommit=True)
         version = str(connection.get_server_info())
         session = MysqlSession(connection, self._driver, self._compilations, skips_locked(version))
         session.execute(
@@ -186,6 +188,26 @@ class MysqlServer(Server):
         return judge_mysql(error, self._driver)
 
 
+@functools.cache
+def mysql_connection(driver: Any) -> Any:
+    """PyMySQL's class of connections, but for one thing. Where a URL says nothing of encryption it offers one
+    that checks no certificate, and reads all those of the system for it at every connect: 20 ms of CPU. Here
+    a process does so once. What checks certificates reads them each time, since they may have changed.
+    """
+
+    class Connection(driver.connections.Connection):  # type: ignore[misc]
+        _unchecked: ClassVar[Any] = None
+
+        def _create_ssl_ctx(self, asked: Any) -> Any:
+            if asked:
+                return super()._create_ssl_ctx(asked)
+            if Connection._unchecked is None:
+                Connection._unchecked = super()._create_ssl_ctx(asked)
+            return Connection._unchecked
+
+    return Connection
+
+
 def skips_locked(version: str) -> bool:
     """Whether a MariaDB or MySQL of this version knows SKIP LOCKED."""
     numbers = re.findall(r"(\d+)\.(\d+)\.\d+", version)  # 5.5.5-10.11.19-MariaDB says the old name first
@@ -193,8 +215,10 @@ def skips_locked(version: str) -> bool:
     return (major, minor) >= ((10, 6) if "mariadb" in version.lower() else (8, 0))
 
 
-def _driver(url: sa.URL, extra: str, paramstyle: str) -> tuple[sa.Dialect, Any]:
-    """SQLAlchemy's dialect and the driver module behind a URL."""
+@functools.cache
+def _driver(drivername: str, extra: str, paramstyle: str) -> tuple[sa.Dialect, Any]:
+    """SQLAlchemy's dialect of that name and its driver module, one for all databases of a process."""
+    url = sa.make_url(f"{drivername}://")
     kind: Any = url.get_dialect()
     try:
         driver = kind.import_dbapi()
@@ -202,6 +226,12 @@ def _driver(url: sa.URL, extra: str, paramstyle: str) -> tuple[sa.Dialect, Any]:
         message = f"the driver for {url.get_backend_name()} is missing: pip install 'dragoman[{extra}]'"
         raise SettingsError(message) from None
     return kind(dbapi=driver, paramstyle=paramstyle), driver
+
+
+@functools.cache
+def _compilations(dialect: sa.Dialect) -> Compilations:
+    """What was prepared for a dialect serves each database that is opened after; it costs 1 ms and more."""
+    return Compilations(dialect)
 
 
 def server_of(address: str, options: Options | None = None) -> Server:

@@ -182,7 +182,7 @@ class Prepared:
 
 
 class Compilations:
-    """All prepared statements of one dialect; shared by the threads of a database."""
+    """All prepared statements of one dialect; shared by the threads and databases of a process."""
 
     def __init__(self, dialect: sa.Dialect) -> None:
         self._dialect = dialect
