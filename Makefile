@@ -13,6 +13,9 @@ DONE_ABOVE := --ignore tests/tidy --deselect tests/simulation/test_simulation.py
 COMPILE := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --annotation-style=line \
 	--no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
 
+# Whoever sets it has every process of tests, types and simulation compile all of its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check serve bench simulate chaos evidence fmt lint types rooms docs lock packages clean
 

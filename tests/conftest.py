@@ -10,7 +10,14 @@ import pytest
 
 from tests.doubles.databases import KINDS, Places, ServerDatabase, SqliteFiles
 from tests.doubles.ministack import ENVIRONMENT, SqsServer
-from tests.doubles.servers import Missing
+from tests.doubles.servers import Missing, in_memory
+
+
+def pytest_configure() -> None:
+    """Let the tests' files, databases above all, wait for no disk: no test here cuts the power."""
+    place = in_memory()
+    if place is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))
 
 
 @pytest.fixture(scope="session")

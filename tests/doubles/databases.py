@@ -86,23 +86,50 @@ class ServerDatabase:
         self._own: OwnServer | None = None
         self._base = sa.make_url(os.environ.get(_SETTING[kind], _STANDARD[kind]))
         self._first = self._url(self._base.database or _FIRST[kind])
-        if not answers(self._first):
-            if _SETTING[kind] in os.environ:
+        if _SETTING[kind] in os.environ:
+            if not answers(self._first):
                 raise Missing(f"no {kind} answers at the address that {_SETTING[kind]} names")
-            self._own = OwnServer(kind)
-            self._base, self._first = sa.make_url(self._own.url), self._own.url
+        else:
+            self._choose(kind)
         self._name = f"dragoman_test_{SystemChance().token(12)}"
-        self._engine: sa.Engine | None = None
+        self._emptying: sa.Connection | None = None
         self._command(f"CREATE DATABASE {self._name}")
         make_schema(self._url(self._name))
 
+    def _choose(self, kind: str) -> None:
+        """The standard server for a few tests, since it is there; for a worker of a whole run one of its own,
+        which waits for no disk.
+        """
+        standing = answers(self._first)
+        if standing and "PYTEST_XDIST_WORKER" not in os.environ:
+            return
+        try:
+            self._own = OwnServer(kind)
+        except Missing:
+            if not standing:
+                raise
+        else:
+            self._base, self._first = sa.make_url(self._own.url), self._own.url
+
     def fresh(self, _folder: Path) -> str:
         """The URL of the database, emptied."""
-        if self._engine is None:
-            self._engine = engine_of(self._url(self._name))
-        with self._engine.begin() as connection:
-            _empty(connection)
+        try:
+            self._empty()
+        except sa.exc.DBAPIError:  # a test may have cut every connection
+            self._let_go()
+            self._empty()
         return self._url(self._name)
+
+    def _empty(self) -> None:
+        if self._emptying is None:
+            self._emptying = engine_of(self._url(self._name)).connect()
+        with self._emptying.begin():
+            _empty(self._emptying)
+
+    def _let_go(self) -> None:
+        if self._emptying is not None:
+            self._emptying.close()
+            self._emptying = None
 
     @contextlib.contextmanager
     def bare(self, _folder: Path) -> Iterator[str]:
@@ -116,11 +143,11 @@ class ServerDatabase:
 
     def drop(self) -> None:
         """Remove the database."""
-        if self._engine is not None:
-            self._engine.dispose()
-        self._command(f"DROP DATABASE {self._name}")
+        self._let_go()
         if self._own is not None:
             self._own.close()
+        else:
+            self._command(f"DROP DATABASE {self._name}")
 
     def _url(self, database: str) -> str:
         return self._base.set(database=database).render_as_string(hide_password=False)
@@ -132,16 +159,18 @@ class ServerDatabase:
         engine.dispose()
 
 
+_TABLES = list(reversed(metadata.sorted_tables))
+_HELD = " UNION ALL ".join(
+    f"SELECT '{table.name}' FROM (SELECT 1 AS one) AS it WHERE EXISTS (SELECT 1 FROM {table.name})"
+    for table in _TABLES
+)
+
+
 def _empty(connection: sa.Connection) -> None:
     """Delete what there is; most tables are empty already."""
-    tables = list(reversed(metadata.sorted_tables))
-    held = " UNION ALL ".join(
-        f"SELECT '{table.name}' FROM (SELECT 1 AS one) AS it WHERE EXISTS (SELECT 1 FROM {table.name})"
-        for table in tables
-    )
-    full = {row[0] for row in connection.exec_driver_sql(held)}
-    for table in tables:
-        if table.name in full:
+    held = {row[0] for row in connection.exec_driver_sql(_HELD)}
+    for table in _TABLES:
+        if table.name in held:
             connection.execute(table.delete())
 
 

@@ -13,7 +13,7 @@ from dragoman.providers.chat import ChatProvider
 from dragoman.providers.rehearsal import RehearsalProvider
 from dragoman.providers.vendors import OPENAI
 from tests.doubles.chat_server import ChatServer, Script
-from tests.flow.engine.world import HOME, Process, World, numbered, rehearsal, world
+from tests.flow.engine.world import HOME, Hurried, Process, World, numbered, rehearsal, world
 
 pytestmark = pytest.mark.anyio
 
@@ -61,14 +61,16 @@ async def test_an_account_that_is_known_to_have_no_money_is_not_asked_again(sqli
         assert (len(first.calls), len(second.accepted)) == (1, 2)
 
 
-@pytest.mark.parametrize("move", ["lost", "never"])
-async def test_an_unknown_is_never_handed_over(database_url: str, move: Any) -> None:
+@pytest.mark.parametrize(
+    ("move", "outcome"), [("lost", "CONNECTION_UNKNOWN"), ("never", "TIMEOUT_UNKNOWN")], ids=["lost", "never"]
+)
+async def test_an_unknown_is_never_handed_over(database_url: str, move: Any, outcome: str) -> None:
     """Somebody may still be owed money: the call is asked about or held, whatever else is refused."""
-    async with two(database_url, move, "spend_limit", "spend_limit") as (here, _, second):
+    async with two(database_url, move, "spend_limit", "spend_limit", kind=Hurried) as (here, _, second):
         options = {"batch_size": 1, "concurrency": 1, "on_unknown": "hold"}
         accepted = await here.accept({"a": {"t": "Hello", "u": "World"}}, options=options)
-        # Only an answer that never comes needs an end to the waiting; a slow machine's answers do come.
-        assert await Process(here, call_timeout_seconds=0.05 if move == "never" else 60).drain() == ["parked"]
+        assert await Process(here).drain() == ["parked"]
+        assert [row.outcome for row in await here.rows("attempts") if row.outcome != "REJECTED"] == [outcome]
         for _ in range(3):
             await here.hasten()
             await Process(here).drain()

@@ -9,6 +9,7 @@ import pytest
 from dragoman.kernel.limits import RESEND_CALLS_MIN
 from tests.flow.engine.world import (
     HOME,
+    Hurried,
     Process,
     Stalled,
     World,
@@ -233,10 +234,10 @@ async def test_a_provider_that_is_not_reached_costs_nothing_and_is_tried_again(d
 
 async def test_a_timeout_is_unknown_and_never_a_failure(sqlite_url: str) -> None:
     """No answer before the deadline says nothing about what was done."""
-    provider = rehearsal(script=["never"], microusd_per_token=2)
+    provider = rehearsal(script=["never"], microusd_per_token=2, kind=Hurried)
     async with world(sqlite_url, provider) as here:
         await here.accept({"a": {"t": "Hello"}})
-        assert await Process(here, call_timeout_seconds=0.05).drain() == ["parked"]
+        assert await Process(here).drain() == ["parked"]
         [attempt] = await here.rows("attempts")
         [effect] = await here.rows("effects")
         assert (attempt.outcome, effect.state) == ("TIMEOUT_UNKNOWN", "UNKNOWN")

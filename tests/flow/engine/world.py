@@ -30,6 +30,7 @@ from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.offload import InlineOffload
 from dragoman.ledger.acting import Ledger
 from dragoman.model.budgets import Bounds
+from dragoman.model.completions import ProviderAnswer
 from dragoman.model.contracts import Family, Provider
 from dragoman.model.effects import Answer, Outgoing
 from dragoman.model.jobs import Accepted
@@ -260,7 +261,15 @@ async def world(
 
 def rehearsal(**how: Any) -> RehearsalProvider:
     """A provider on cue; `Hello` becomes `fr Hello`."""
-    return RehearsalProvider(how.pop("name", "rehearsal"), choose_code, **how)
+    kind: type[RehearsalProvider] = how.pop("kind", RehearsalProvider)
+    return kind(how.pop("name", "rehearsal"), choose_code, **how)
+
+
+class Hurried(RehearsalProvider):
+    """The time for a call is over once the provider has it, however slow the machine is on the way there."""
+
+    async def send(self, body: bytes, attempt_id: str, deadline_seconds: float) -> ProviderAnswer:
+        return await super().send(body, attempt_id, 0.0)
 
 
 class Stalled(RehearsalProvider):
