@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import urllib.error
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from dragoman.kernel.identity import SystemChance
+from dragoman.kernel.limits import JOB_LEASE_SECONDS
 from dragoman.queues.sqs import SqsQueue
 from dragoman.queues.sqs_calls import connection
 from dragoman.wiring import queueing
@@ -39,24 +41,23 @@ async def _accept(settings: Settings) -> None:
             await services.acceptance.accept("ada", "default", "docs", body)
 
 
-async def _visible(settings: Settings) -> list[str]:
-    """The job ids of all messages that anybody could receive now."""
+async def _heard(settings: Settings, wanted: set[str]) -> set[str]:
+    """Whose messages anybody could receive; a sixth of a lease is the longest wait for all of `wanted`."""
     queue = SqsQueue(
         connection(queueing.sqs_endpoint(settings)),
         queueing.queue_name(settings),
         SystemChance(),
         poll_seconds=1,
     )
-    seen = []
-    try:
-        while True:
-            async with asyncio.timeout(3):
+    heard: set[str] = set()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(JOB_LEASE_SECONDS / 6):
+            while not wanted <= heard:
                 job_id, ack, _ = await queue.dequeue()
-            seen.append(job_id)
-            await ack()
-    except TimeoutError:
-        await queue.close()
-        return seen
+                heard.add(job_id)
+                await ack()
+    await queue.close()
+    return heard
 
 
 def _refusal(url: str) -> Any:
@@ -85,7 +86,7 @@ def test_a_signal_under_load_drains_the_poll_and_gives_messages_back(desk: Desk,
     assert {row.outcome for row in desk.rows("attempts", "outcome")} == {"SUCCEEDED"}
     undone = {job_id for job_id, state in states.items() if state == "queued"}
     assert len(undone) >= JOBS - 4
-    assert undone <= set(asyncio.run(_visible(settings)))
+    assert undone <= asyncio.run(_heard(settings, undone))
 
 
 def test_readiness_and_the_doctor_say_when_the_queue_cannot_be_reached(desk: Desk, sqs_endpoint: str) -> None:
