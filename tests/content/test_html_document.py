@@ -304,9 +304,9 @@ def test_nesting_beyond_any_page_is_refused_with_its_line() -> None:
     ],
 )
 def test_reading_takes_time_by_length_alone(piece: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     opened(piece * 20_000)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 PIECES = """\

@@ -401,8 +401,8 @@ def test_no_words_can_break_out_of_their_place(key: str, atoms: list[str]) -> No
     ],
 )
 def test_reading_and_repairing_take_time_by_length_alone(piece: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     for text in (piece * 3_000, f"{piece}\n" * 1_000, f"{piece}{' ' * 3_000}{{"):
         opened(text, MDX)
         repaired(text, "**x**")
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10

@@ -211,7 +211,7 @@ def test_the_legend_stays_short() -> None:
 
 @pytest.mark.parametrize("syntax", SYNTAXES)
 def test_a_hostile_text_costs_linear_time(syntax: Syntax) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for shard in (
         "a",
         "<a ",
@@ -231,4 +231,4 @@ def test_a_hostile_text_costs_linear_time(syntax: Syntax) -> None:
     ):
         text = shard * (20_000 // len(shard))
         assert restore(protect(text, syntax), protect(text, syntax).text) == text
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
