@@ -387,6 +387,9 @@ ALL: Mapping[str, Mutant] = {
     "an event applied as often as it comes": Mutant(
         of_wire.applied_as_often_as_it_comes, world=_FAR.struck(one("wire", 3, "answer lost"))
     ),
+    "a secret forgotten while it is changed": Mutant(
+        of_wire.former_secret_forgotten, world=replace(_FAR, is_shuffled=True, people=("rotate",))
+    ),
     "an ended job that reconciliation ignores": Mutant(
         of_wire.ended_jobs_ignored, world=replace(_FAR, asks_only=True)
     ),

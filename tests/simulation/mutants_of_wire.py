@@ -20,6 +20,7 @@ from dragoman.model.events import Delivery
 from dragoman.store.acts import settling
 from dragoman.store.rows import effects, receipts, submissions
 from dragoman.store.transaction import Row, Tx
+from dragoman.wiring import linking
 
 
 def ill_taken_for_refusing() -> AbstractContextManager[object]:
@@ -103,3 +104,9 @@ def ended_jobs_ignored() -> AbstractContextManager[object]:
             await use(self, inquiry, view)
 
     return mock.patch.object(Reconciliation, "_use", at_work)
+
+
+def former_secret_forgotten() -> AbstractContextManager[object]:
+    """Whoever has a secret in force needs no other."""
+    held = linking.callback_secrets
+    return mock.patch.object(linking, "callback_secrets", lambda settings: held(settings)[:1])

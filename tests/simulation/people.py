@@ -61,7 +61,7 @@ class People:
         meanwhile = {"cancel": self._cancel, "pause": self._pause, "spare": self._spare, "word": self._say,
                      "rival": self._rival, "meddle": self._meddle, "edit": self._edit,
                      "rest": self._rest, "allow": self._allow, "redrive": self._operators.look,
-                     "restore": self._lose_the_engine}  # fmt: skip
+                     "restore": self._lose_the_engine, "rotate": self._change_the_secret}  # fmt: skip
         await asyncio.gather(*(act() for deed, act in meanwhile.items() if deed in deeds))
         await self._settled()
         if self._scene.setting.asks == "canary":
@@ -127,6 +127,11 @@ class People:
     async def _lose_the_engine(self) -> None:
         await self._wait(20.0)
         await self._scene.put_engine_back(self._dice.random() * 60.0)
+
+    async def _change_the_secret(self) -> None:
+        await self._wait(20.0)
+        self._scene.change_secret()
+        self._scene.note("the callback secret is changed")
 
     async def _begin(self) -> None:
         """The first request; by pairs, by a scope or by a run, it is for the same."""

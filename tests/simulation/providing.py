@@ -22,6 +22,11 @@ SECRETS: Mapping[str, str] = {
     "DRAGOMAN_SEALING_KEY": base64.b64encode(bytes(32)).decode(),
 }
 """What the environment of hosts holds where the engine is far."""
+SECRETS_AFTERWARDS: Mapping[str, str] = {
+    "DRAGOMAN_CALLBACK_SECRET": "another callback secret of worlds",
+    "DRAGOMAN_CALLBACK_SECRET_BEFORE": SECRETS["DRAGOMAN_CALLBACK_SECRET"],
+}
+"""What it holds while the secret is changed."""
 
 
 def completion_of(vendors: Mapping[str, Vendor]) -> Completion:

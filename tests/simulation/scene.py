@@ -59,6 +59,10 @@ class Scene(Protocol):
         """After a while the far engine's database is lost, and what it was before that while is put back."""
         ...
 
+    def change_secret(self) -> None:
+        """Restart a site under another callback secret; the one before is kept beside it."""
+        ...
+
     def set_clock_on(self, seconds: float) -> None:
         """Set the wall clock, as if so much time had passed."""
         ...

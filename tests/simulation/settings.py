@@ -21,6 +21,7 @@ Deed = Literal[
     "allow",  # the workspace's month is nearly used up, and somebody buys more
     "redrive",  # events die of their receiver, jobs of one lost worker; somebody gives both another chance
     "run",  # everything is asked for by a run of convergence, which two people start
+    "rotate",  # the secret that signs a far engine's events is changed, with an overlap
     "restore",  # a far engine's database is lost, and an older copy is put back
     "retain",  # months pass: what has had its time goes while something new is asked for
 ]  # fmt: skip
@@ -33,6 +34,8 @@ _FAR_SHARE = 0.15
 """How many of the seeds have a far engine."""
 _LOSS_SHARE = 0.2
 """How many of these lose its database."""
+_ROTATION_SHARE = 0.25
+"""How many of them change their secret."""
 _LOSS_PEOPLE: tuple[tuple[Deed, ...], ...] = (("restore",), ("restore",), ("restore", "again"))
 
 _FORMATS_SHARE = 0.4
@@ -218,9 +221,11 @@ def of_seed(seed: int) -> Setting:
 def far_of_seed(seed: int) -> Setting:
     """The world of a seed with a far engine, and faults of the network beside its own."""
     setting, dice = _near(seed), random.Random(f"network of {seed}")
-    people: tuple[Deed, ...] = tuple(deed for deed in setting.people if deed != "run")
+    people = setting.people
     if random.Random(f"loss of {seed}").random() < _LOSS_SHARE:
         people = dice.choice(_LOSS_PEOPLE)
+    if random.Random(f"secret of {seed}").random() < _ROTATION_SHARE:
+        people = (*people, "rotate")
     on_the_wire = drawn(dice, {"wire": _WIRES}, dice.choice((0, 1, 2, 3, 4, 6)), ("wire",))
     return replace(
         setting,

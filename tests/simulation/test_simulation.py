@@ -111,6 +111,14 @@ def test_what_a_far_engine_has_lost_is_given_up_and_translated_by_its_next_job(s
     assert all(states[-1] == "completed" for states in outcome.states.values())
 
 
+@pytest.mark.parametrize("kind", [None, "answer lost", "refused"])
+def test_events_of_both_secrets_arrive_while_one_is_changed(kind: Kind | None) -> None:
+    """[M-102] under whichever of them a submission was first sent."""
+    setting = replace(FAR, is_shuffled=True, people=("rotate",))
+    outcome = judged(setting.struck(one("wire", 2, kind)) if kind else setting)
+    assert outcome.problems == [], str(outcome.setting)
+
+
 @pytest.mark.parametrize("setting", [of_seed(5), far_of_seed(5)], ids=["near", "far"])
 def test_the_same_seed_tells_the_same_story(setting: Setting) -> None:
     first, again = play(setting), play(setting)

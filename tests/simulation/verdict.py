@@ -33,6 +33,13 @@ _SENT_ANEW = """
 """Attempts of calls that a person had sent anew, who did not wait until a vendor could tell."""
 
 
+_NOT_TAKEN = """
+    SELECT count(*) FROM history WHERE kind = 'intent' AND after = 'failed'
+    AND code IN ('retry_exhausted', 'backend_unavailable', 'backend_rate_limited', 'job_lost')
+"""
+"""Intents that an engine which was away for too long never took, or has lost."""
+
+
 class Attempt(NamedTuple):
     """One attempt at a completion, and what was booked for it."""
 
@@ -109,7 +116,8 @@ def _runs(database: Database, setting: Setting) -> Iterator[str]:
     passes: list[str] = []
     for run, state, told in database.all("SELECT id, state, passes FROM runs"):
         passes += [one["manifest_id"] for one in json.loads(told)]
-        if state != "complete" and not (state == "stalled" and setting.may_fail):
+        may_stall = setting.may_fail or (setting.far and database.one(_NOT_TAKEN))
+        if state != "complete" and not (state == "stalled" and may_stall):
             yield f"run {run} is {state}"
     admitted = database.all("SELECT id FROM manifests WHERE request_id LIKE 'run:%'")
     if sorted(passes) != sorted(manifest for (manifest,) in admitted):

@@ -32,7 +32,7 @@ from tests.simulation.outside import Door, EngineFace, WatchedOffload
 from tests.simulation.people import People
 from tests.simulation.performing import InlineReader, InlineWriter
 from tests.simulation.processes import HERE, Killed, Process, Side
-from tests.simulation.providing import SECRETS, TOKEN, completion_of, settings_of
+from tests.simulation.providing import SECRETS, SECRETS_AFTERWARDS, TOKEN, completion_of, settings_of
 from tests.simulation.recording import Ears, Line, Outcome
 from tests.simulation.scene import Ask
 from tests.simulation.settings import Setting
@@ -232,6 +232,12 @@ class World:
         self.lost |= self.floors[-1].put_back(copy)
         self.heard.clear()
         self.note(f"the engine's database is put back; {len(self.lost)} attempts are lost")
+
+    def change_secret(self) -> None:
+        """Restart a site under another callback secret; the one before is kept beside it."""
+        for process, _ in self._living("site"):
+            process.die()
+        os.environ.update(SECRETS_AFTERWARDS)
 
     def _judge(self, outside: verdict.Outside) -> None:
         if not self.setting.far:
