@@ -18,6 +18,7 @@ from bench.children import tell
 from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.offload import ThreadOffload
+from dragoman.kernel.processes import collect_less_often
 from dragoman.machines.tables import JOB
 from dragoman.store.database import Database
 from dragoman.store.schema import engine as tables
@@ -40,6 +41,7 @@ async def run(url: str, folder: str, base_url: str, large: int) -> None:
     clock, chance = SystemClock(), SystemChance()
     options = Options(group_commit=settings.group_commit)
     database = await Database.open(url, clock=clock, chance=chance, options=options)
+    collect_less_often()  # as every process of ours does when it opens its services
     services = assemble(settings, database, clock, chance, ThreadOffload())
     await _fill(services, "large", large)
     services.workers.start([loop for loop in loops(services, ["engine"]) if loop.name == "translate"])

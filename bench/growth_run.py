@@ -12,6 +12,7 @@ from bench.whole_run import worked
 from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.offload import ThreadOffload
+from dragoman.kernel.processes import collect_less_often
 from dragoman.store.database import Database
 from dragoman.wiring.rounds import ROLES, loops
 from dragoman.wiring.services import assemble
@@ -23,6 +24,7 @@ async def run(asked: argparse.Namespace) -> None:
     settings = load(Path(asked.folder), database_url=asked.url, provider="pseudo")
     clock, chance = SystemClock(), SystemChance()
     database = await Database.open(asked.url, clock=clock, chance=chance)
+    collect_less_often()  # as every process of ours does when it opens its services
     services = assemble(settings, database, clock, chance, ThreadOffload())
     services.workers.start(loops(services, ROLES))
     told, first = [], 0

@@ -22,6 +22,7 @@ from bench.watching import WatchedDatabase
 from dragoman.kernel.clock import SystemClock
 from dragoman.kernel.identity import SystemChance
 from dragoman.kernel.offload import ThreadOffload
+from dragoman.kernel.processes import collect_less_often
 from dragoman.store.database import Database
 from dragoman.store.servers import Options
 from dragoman.wiring.rounds import ROLES, loops
@@ -45,6 +46,7 @@ async def run(asked: argparse.Namespace) -> None:
     options = Options(group_commit=settings.group_commit)
     kind = WatchedDatabase if asked.acts else Database
     database = await kind.open(asked.url, clock=clock, chance=chance, options=options)
+    collect_less_often()  # as every process of ours does when it opens its services
     services = assemble(settings, database, clock, chance, ThreadOffload())
     services.workers.start(loops(services, ROLES))
     used, began = cpu_seconds(), time.perf_counter()
