@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
+from dragoman import wiring
 from dragoman.flow.site.admission import Caller
 from dragoman.model.scopes import System
 from dragoman.store.acts import draining, readiness
 from dragoman.wiring import rounds
-from dragoman.wiring.draining import drain
+from dragoman.wiring.draining import Drained, drain
 from dragoman.wiring.services import Services
 from tests.simulation.processes import Process
 from tests.simulation.settings import CALM
@@ -50,3 +53,25 @@ def test_a_run_each_minute_ends_everything_and_readiness_stays(tmp_path: Path) -
     assert world.problems == []
     assert left == [1, 0] * MINUTES
     assert [problems for problems in unready if problems] == []
+
+
+def test_a_manifest_that_ends_before_the_first_look_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[M-086] it was at work when the run began."""
+    world = World(CALM, tmp_path)
+    told: list[Drained] = []
+    monkeypatch.setattr(wiring.draining, "_LOOK_SECONDS", 45.0)
+
+    async def play(api: Services) -> None:
+        for number in range(2):
+            process = Process(world, f"b{number}", number + 2)
+            world._known[process.owner] = process
+            services = world._assemble(process)
+            services.workers.start(rounds.loops(services, rounds.ROLES))
+            told.append(await drain(services, rounds.ROLES, 100.0, 20, asyncio.Event()))
+            pairs = [{"document": name, "locale": "de"} for name in SHELVES["usual"]]
+            await api.admission.admit(Caller("default", "mia"), {"request_id": f"r-{number}", "pairs": pairs})
+
+    world.visit(play)
+    assert [one.ended for one in told] == [0, 1]

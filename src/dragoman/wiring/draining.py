@@ -47,7 +47,8 @@ async def drain(
     database, scope = services.database, System()
     began = services.clock.monotonic()
     until = began + time_budget_seconds
-    seen: dict[str, None] = {}
+    # before the first wait: a small manifest may end within it, and is told all the same
+    seen = dict.fromkeys(await database.read(draining.at_work, scope, DRAIN_MANIFESTS_SEEN))
     ended = 0
     why: Why | None = None
     while why is None:
