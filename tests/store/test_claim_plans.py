@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from dragoman.store.acts import converging, expanding
+from dragoman.store.acts import converging, expanding, steering
 from dragoman.store.rows import claims, executions, jobs, outbox, requests, submissions
 from dragoman.store.schema import convergence, engine, publishing, site
 from dragoman.store.transaction import Tx
@@ -156,3 +156,26 @@ def test_a_claim_finds_its_rows_in_the_order_of_an_index(database_url: str, name
     for plan in selecting:
         assert not plan.scans, f"{plan.sql}\n{plan.text}"
         assert not plan.sorts, f"{plan.sql}\n{plan.text}"
+
+
+def test_who_waits_for_a_pair_is_found_among_those_that_wait(database_url: str) -> None:
+    """Each step asks for them: to look at all of a large manifest would cost more than its work."""
+
+    def fill(tx: Tx) -> None:
+        waits: Values = {
+            "state": mostly("pending", "completed"),
+            "parked_for": mostly("pair", ""),
+            "blocked_by": seldom(lambda n: f"{n + 1:036d}"),
+            "active_key": lambda n: None,
+        }
+        tx.insert(site.intents, list(filling(site.intents, _ROWS, waits)))
+
+    async def story() -> None:
+        async with opened(database_url) as database:
+            await database.run(fill)
+
+    asyncio.run(story())
+    analyze(database_url, site.intents)
+    (plan, *_) = plans_of(database_url, _NOW, steering.free_pairs, 100)
+    assert not plan.scans, f"{plan.sql}\n{plan.text}"
+    assert "ix_intents_blocked" in plan.text, f"{plan.sql}\n{plan.text}"

@@ -96,6 +96,7 @@ class SqliteServer(Server):
         tune(connection, self.options.synchronous)
         if reading:
             connection.execute("PRAGMA query_only=ON")
+            connection.execute("PRAGMA cache_size=-8192")  # the system has its pages in memory, too
         return SqliteSession(connection, sqlite3, self._compilations)
 
     def judge(self, error: BaseException) -> Verdict | None:
@@ -112,7 +113,7 @@ def tune(connection: sqlite3.Connection, synchronous: str) -> None:
         "PRAGMA synchronous=FULL" if synchronous == "FULL" else "PRAGMA synchronous=NORMAL",
         "PRAGMA fullfsync=ON",  # where fsync alone does not reach the disk (macOS)
         "PRAGMA foreign_keys=ON",
-        "PRAGMA cache_size=-65536",
+        "PRAGMA cache_size=-32768",
         "PRAGMA temp_store=MEMORY",
         "PRAGMA journal_size_limit=67108864",
         "PRAGMA wal_autocheckpoint=4000",  # pages: what a few calls change in turn is copied back once

@@ -243,8 +243,12 @@ def free_pairs(tx: Tx, limit: int) -> int:
     rows = tx.all(
         sa.select(_INTENTS)
         .select_from(_INTENTS.join(holder, _INTENTS.c.blocked_by == holder.c.id))
-        .where(_INTENTS.c.parked_for == "pair", holder.c.state.in_(sorted(INTENT.terminal)))
-        .order_by(_INTENTS.c.id)
+        .where(
+            _INTENTS.c.blocked_by > "",  # by the index of those that wait: each step looks, and few do
+            _INTENTS.c.parked_for == "pair",
+            holder.c.state.in_(sorted(INTENT.terminal)),
+        )
+        .order_by(_INTENTS.c.blocked_by, _INTENTS.c.id)
         .limit(limit)
     )
     freed = 0
