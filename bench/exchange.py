@@ -32,7 +32,7 @@ def bench(runs: int, scale: float) -> list[Table]:
     ]
     note = (
         f"The TMX has {size:,} bytes. In: checked, kept and made findable. Peak: resident memory "
-        "of the process above what it had after one small file; SQLite's own page cache, at most 64 MB a "
-        "connection, is in it. CPU: without a server's."
+        "of the process above what it had after one small file; SQLite's own page caches, 64 MB "
+        "in all, are in it. CPU: without a server's."
     )
     return [Table(f"A memory of {count:,} units in files", heads, rows, note)]
